@@ -1,0 +1,56 @@
+"""The door for modules: what somebody writes who wants to do something with each page.
+
+A module is a class with a `visit`; the rest has defaults. It is handed pages after they are stored, and changes nothing: its
+output is its own (a file, a table, a call). See docs/settings.md for `--module`, and `gossamer.options` for its options.
+Must not know: anything of the crawler. This file and `page.py` are all that a module's author has to read.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from pathlib import Path
+
+from gossamer.ids import CrawlId, Epoch, WorkerId
+from gossamer.page import Page
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlInfo:
+    """What a module may know of the crawl that it works in."""
+
+    id: CrawlId
+    out_dir: Path  #: where outputs go by default
+    worker: WorkerId  #: whose module this is: each worker has an instance of its own
+    epoch: Epoch  #: grows with each start of this worker. A file named by both is nobody else's
+
+
+class Module(ABC):
+    """Something to do with each page.
+
+    Options are the keyword parameters of `__init__`, given as `--module name:key=value` and converted by their annotations
+    (str, int, float, bool, Path, list[str], or one of these or None). Open nothing there: that is what `open` is for.
+
+    Each worker has an instance of its own. A plain `visit` is called for one page at a time, an async one may be under way for
+    several. Whatever a module raises is logged and counted with the page, and costs neither the page nor its links; so does
+    taking longer than `--module-timeout` (30 s). A module that goes on so is switched off, loudly.
+    """
+
+    async def open(self, crawl: CrawlInfo) -> None:  # noqa: B027  # optional, not forgotten
+        """Called once, before the first page. If it raises, the worker does not start."""
+
+    @abstractmethod
+    def visit(self, page: Page) -> Awaitable[None] | None:
+        """Called for each page that was stored; duplicates and pages that forbid it (noindex) are not.
+
+        Write `def visit`, which runs in a thread, or `async def visit`, which must not block. A page comes *at least* once:
+        after a crash it may come again, to any worker, with the same `page.id`.
+        """
+
+    async def flush(self) -> None:  # noqa: B027
+        """Called before the pages visited since the last time are closed; they won't come again once it has returned.
+
+        What must not be lost is made durable here: a buffer written out, a batch sent.
+        """
+
+    async def close(self) -> None:  # noqa: B027
+        """Called once, after the last page and a last `flush`. Not called when the worker is killed."""

@@ -1,0 +1,237 @@
+"""URLs: what is requested, what counts as seen, and whose it is.
+
+Two forms of one URL. The *requested* form is the link as a browser reads it (WHATWG), without its fragment, and nothing else is
+changed: no server is asked for a URL that nobody linked to. The *identity* decides whether two URLs are one page, so it leaves
+out what does not choose a page. Its rules, in this order, and no others:
+
+1. escapes: those of letters, digits and `-._~` are decoded, the rest is in upper case, and a stray `%` is `%25`. Nothing is
+   decoded twice; `%2F` stays, and `+` is not `%20`;
+2. the host loses the dot at its end;
+3. session ids in the path go: `;jsessionid=…` at its end, and ASP.NET's segment `(S(…24 letters and digits…))`;
+4. query parameters that are tracking or session ids (`gossamer.tracking`) go, as do empty ones; `a=` is `a`; the rest is sorted;
+   a query of which nothing is left goes too.
+
+The case of a path, slashes at its end, double slashes, `index.html`, `www.` and http against https stay as they are: whether they
+matter is for each server to say, and the content check finds the twins.
+
+Knows: texts. Must not know: addresses, ports and paths that are refused, scope, or the Public Suffix List (it is handed in).
+"""
+
+import re
+from collections.abc import Callable
+from hashlib import blake2b
+from itertools import product
+from string import hexdigits
+from typing import Final, TypeVar
+
+from ada_url import join_url, normalize_url
+
+from gossamer.errors import UrlError
+from gossamer.ids import URL_ID_BYTES, UrlId
+from gossamer.messages import Link
+from gossamer.tracking import MAYBE_SESSIONS, SESSION_PREFIXES, SESSIONS, TRACKING, TRACKING_PREFIXES
+
+T = TypeVar("T")
+
+URL_LENGTH_MAX: Final = 2048
+HOST_LENGTH_MAX: Final = 253  # RFC 1035, section 2.3.4, without the dot at the end
+LABEL_LENGTH_MAX: Final = 63
+KNOWN_MAX: Final = 1024
+
+
+def requested(text: str, base: str | None = None, *, length_max: int = URL_LENGTH_MAX) -> str:
+    """The URL to ask for when a page at `base` links to `text`. Doing it twice changes nothing.
+
+    Raises `UrlError` with one of a few short reasons, which are counted: what is no URL, has another scheme than http and https,
+    a user name or password, a host that no name server knows, or more than `length_max` characters.
+    """
+    url = _read(text, base, length_max)
+    _check_site(url[: url.index("/", 8)])
+    return url
+
+
+def identity(url: str) -> str:
+    """What counts as seen: two requested URLs are taken for one page exactly if it is equal. Doing it twice changes nothing.
+
+    It is a URL in its requested form itself, so that robots.txt can be asked about it as well.
+    """
+    slash = url.index("/", 8)
+    return _site_identity(url[:slash]) + _rest_identity(url[slash:])
+
+
+def url_id(identity: str) -> UrlId:
+    """The name of an identity, on every machine and in every run."""
+    return UrlId(blake2b(identity.encode(), digest_size=URL_ID_BYTES).digest())
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port of a requested URL: what one robots.txt is for. The port is there unless it is the scheme's own."""
+    return url[: url.index("/", 8)]
+
+
+def host_of(url: str) -> str:
+    """The host of a requested URL as it stands there, without port; an IPv6 address keeps its brackets."""
+    return _host(origin_of(url))
+
+
+def domain_of(url: str, registrable: Callable[[str], str] | None = None) -> str:
+    """The unit of politeness: the host, or what `registrable` makes of it. `example.com.` and port 8080 are the same machine."""
+    host = host_of(url).removesuffix(".")
+    return host if registrable is None else registrable(host)
+
+
+class Finder:
+    """Resolves the links of one site's pages, and remembers those that read the same on each of them: its navigation.
+
+    Half of a page's links were on the page before it, and reading one again costs over ten times what looking it up does. At
+    most 1,024 are kept, about half a megabyte; then all are forgotten, since what is still on every page is soon back.
+    """
+
+    def __init__(self, origin: str, registrable: Callable[[str], str] | None = None, *, length_max: int = URL_LENGTH_MAX) -> None:
+        self._root = origin + "/"
+        self._registrable = registrable
+        self._length_max = length_max
+        self._known: dict[str, Link | str] = {}  # a text is the reason of a refusal
+        self._sites: dict[str, tuple[str, str]] = {}  # those linked to: their identity, and their domain
+
+    def resolve(self, base: str, href: str) -> Link:
+        """What `href` links to on a page at `base`. Raises `UrlError`. With a base of another site nothing is remembered."""
+        at_home = base.startswith(self._root)
+        link = self._known.get(href) if at_home else None
+        if link is None:
+            try:
+                link = self._link(_read(href, base, self._length_max))
+            except UrlError as refused:
+                link = str(refused)
+            if at_home and _SAME_ON_EVERY_PAGE(href) and len(href) <= self._length_max:
+                _remember(self._known, href, link)
+        if isinstance(link, str):
+            raise UrlError(link)
+        return link
+
+    def _link(self, url: str) -> Link:
+        slash = url.index("/", 8)
+        site = url[:slash]
+        known = self._sites.get(site)
+        if known is None:
+            _check_site(site)
+            known = _site_identity(site), domain_of(url, self._registrable)
+            _remember(self._sites, site, known)
+        return Link(url_id(known[0] + _rest_identity(url[slash:])), url, known[1])
+
+
+def _remember(known: dict[str, T], key: str, value: T) -> None:
+    if len(known) >= KNOWN_MAX:
+        known.clear()
+    known[key] = value
+
+
+def _read(text: str, base: str | None, length_max: int) -> str:
+    if len(text) > length_max:
+        # Only a fragment may be that long. Its # stays: a blank before it belongs to the path, and at the end would not.
+        text = text[: text.find("#") + 1] or text
+        if len(text) > length_max + 1:
+            raise UrlError("too long")
+    try:
+        url = normalize_url(text) if base is None else join_url(base, text)
+    except ValueError:
+        raise UrlError("not a URL") from None
+    if not url.startswith(_SCHEMES):
+        raise UrlError("not http or https")
+    if "#" in url:
+        url = url[: url.index("#")]
+    if len(url) > length_max:
+        raise UrlError("too long")
+    return url
+
+
+def _check_site(site: str) -> None:
+    """Refuses what WHATWG lets through: credentials, and names that no server has (empty or overlong labels, bad Punycode)."""
+    if "@" in site:
+        raise UrlError("user name or password")
+    host = _host(site).removesuffix(".")
+    labels = host.split(".")
+    if len(host) > HOST_LENGTH_MAX or not all(0 < len(label) <= LABEL_LENGTH_MAX for label in labels):
+        raise UrlError("not a host name")
+    if not all(_says_what_it_means(label) for label in labels if label.startswith("xn--")):
+        raise UrlError("not a host name")
+
+
+def _says_what_it_means(label: str) -> bool:
+    """Whether a label in Punycode is the one spelling of what it stands for; ada takes those in plain ASCII as they come."""
+    try:
+        name = label[4:].encode().decode("punycode")
+        return not name.isascii() and normalize_url(f"http://{name}/") == f"http://{label}/"
+    except ValueError:
+        return False
+
+
+def _host(site: str) -> str:
+    host = site[7 if site[4] == ":" else 8 :]
+    if ":" not in host:
+        return host
+    return host[: host.index("]") + 1] if host[0] == "[" else host[: host.index(":")]
+
+
+def _site_identity(site: str) -> str:
+    return site.replace(".:", ":") if ".:" in site else site.removesuffix(".")
+
+
+def _rest_identity(rest: str) -> str:
+    """Of path and query."""
+    # Most links have nothing in them that would be spelled otherwise.
+    if "?" not in rest and "%" not in rest and ";" not in rest and "(" not in rest:
+        return rest
+    if "%" in rest:
+        rest = _ESCAPE.sub(_spelled, rest)
+    path, _, query = rest.partition("?")
+    if ";" in path:
+        path = _JSESSIONID.sub("", path)
+    if "/(S(" in path:
+        path = _ASP_SESSION.sub("", path)
+    if query and (query := _query_identity(query)):
+        return f"{path}?{query}"
+    return path
+
+
+def _spelled(escape: re.Match[str]) -> str:
+    return _SPELLING[escape[0]]
+
+
+def _query_identity(query: str) -> str:
+    kept = []
+    for parameter in query.split("&"):
+        name, _, value = parameter.partition("=")
+        folded = name.lower()
+        if folded in _NEVER_A_PAGE or folded.startswith(_NEVER_A_PAGE_PREFIXES):
+            continue
+        if folded in MAYBE_SESSIONS and _HEX_ID(value):
+            continue
+        if value:
+            kept.append(parameter)
+        elif name:
+            kept.append(name)
+    kept.sort()
+    return "&".join(kept)
+
+
+_SCHEMES: Final = ("http://", "https://")
+
+#: Does not depend on the page's own path. `http:x` would: on an http page a browser takes it for `x`.
+_SAME_ON_EVERY_PAGE: Final = re.compile(r"/|https?://|mailto:|tel:|javascript:", re.I).match
+
+_ESCAPE: Final = re.compile(r"%(?:[0-9A-Fa-f]{2})?")
+_UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")  # RFC 3986, section 2.3
+#: A stray % must not stay: with what is decoded behind it, it could become an escape that the next pass decodes again.
+_SPELLING: Final = {"%": "%25"} | {
+    f"%{digits}": char if (char := chr(int(digits, 16))) in _UNRESERVED else f"%{digits.upper()}"
+    for digits in map("".join, product(hexdigits, repeat=2))
+}
+
+#: Not behind a segment of dots: `/..;jsessionid=1` would become `/..`, which is another path.
+_JSESSIONID: Final = re.compile(r"(?<!/\.)(?<!/\.\.)(?:;jsessionid=[^/;]*)+$", re.I)
+_ASP_SESSION: Final = re.compile(r"/\(S\([a-z0-9]{24}\)\)(?=/)")
+_HEX_ID: Final = re.compile(r"[0-9a-fA-F]{32,}").fullmatch
+
+_NEVER_A_PAGE: Final = TRACKING | SESSIONS
+_NEVER_A_PAGE_PREFIXES: Final = TRACKING_PREFIXES + SESSION_PREFIXES
