@@ -1,0 +1,227 @@
+"""The ledger: every URL's state, changed in atomic verbs. It is the truth; messages are hints.
+
+A crawler that keeps its place in queues loses something each time a part dies between two steps. So each verb here is atomic,
+one round trip, and safe to repeat when its answer was lost; it takes a sequence where callers have several. What must hold
+whatever happens, I1 to I7, is in docs/protocol.md; the legal steps of a URL are `gossamer.states.STEPS`.
+
+Verbs of a worker carry its `Seat`. With an epoch that is not the newest of its id, or a lease that is over, a verb changes
+nothing and raises `Fenced`: the worker cuts its requests, drops all it holds and registers again. Any verb may raise
+`LedgerUnavailable`; the caller backs off and repeats it.
+
+Time is the ledger's own. Must not know: HTTP, queues, what a priority is made of.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from gossamer.answers import GateAnswer, Judgement, RouteAnswer, Routing
+from gossamer.ids import UrlId
+from gossamer.messages import Url
+from gossamer.outcomes import CrawlOutcome
+from gossamer.records import (
+    Closing,
+    Content,
+    Counts,
+    CrawlRecord,
+    Deferral,
+    DomainRecord,
+    PassedUp,
+    Robots,
+    Rules,
+    Seat,
+    UrlRecord,
+    Visit,
+    WorkerRecord,
+)
+
+
+class Ledger(Protocol):
+    """One crawl's ledger."""
+
+    # --- The crawl: by the controller ---
+
+    async def create(self, rules: Rules) -> None:
+        """The crawl's record, `running`. One that exists is left as it is: the call may be repeated."""
+        ...
+
+    async def resume(self, rules: Rules) -> None:
+        """`ended` or dead → `running` under these rules, and every lease void at once.
+
+        The operator says that nobody lives, so all that was held is given back now and not when leases run out; and nothing
+        becomes a suspect, since the engine died and not the page. A `complete` crawl stays as it is. Raises `NoCrawl`.
+        """
+        ...
+
+    async def add(self, urls: Sequence[Url], scope: Sequence[str] = ()) -> list[Url]:
+        """Unknown ones become WAITING and are returned, to be hinted at; `scope` names hosts that count as the seeds'."""
+        ...
+
+    async def stop(self, outcome: CrawlOutcome) -> None:
+        """`running` → `draining`: what is FETCHING goes on to its end, nothing else begins."""
+        ...
+
+    async def end(self) -> CrawlRecord:
+        """To be called once all seeds are added: open = 0 → `ended`, `complete`; `draining` and nothing FETCHING → `ended`.
+
+        Completion is read off the ledger alone: a queue that is empty says nothing.
+        """
+        ...
+
+    async def keep(self) -> None:
+        """Renews the crawl's time to live. Called by the keeper while the crawl lives, at least once a lease."""
+        ...
+
+    # --- Workers' leases ---
+
+    async def register(self, process: str, formerly: Seat | None = None) -> Seat:
+        """Reaps; then the lowest id without a lease, under a new epoch.
+
+        `process` names the operating system's process: what dies with it dies together. `formerly` is the seat that the
+        caller was fenced from: it lives, so what it held killed nobody, and the suspicion is taken back.
+        """
+        ...
+
+    async def renew(self, seat: Seat) -> CrawlRecord:
+        """Prolongs a lease that is not over, and tells how the crawl stands."""
+        ...
+
+    async def release(self, seat: Seat) -> list[UrlId]:
+        """Gives back all that the worker holds, to WAITING, and ends its lease. As `reap`, but nobody died."""
+        ...
+
+    async def reap(self) -> list[UrlId]:
+        """For every worker whose lease is over: what it held becomes WAITING, its domains wait their delay from now.
+
+        Bytes reserved for its requests in flight are charged: nobody knows what was received. What was FETCHING becomes a
+        suspect; a suspect that was begun alone has died alone once more, and is closed as poison at the last.
+        """
+        ...
+
+    # --- The frontier ---
+
+    async def route(self, urls: Sequence[tuple[UrlId, int]]) -> list[RouteAnswer]:
+        """WAITING → ROUTED to the domain's worker, or PARKED. An answer for each (id, priority), in order.
+
+        Reaps first, so that a dead worker's URLs never stand beside a new owner's. While a domain has something out its
+        worker stays; then its last one while `owner_s` is not over; else the live worker with the least load.
+        """
+        ...
+
+    async def promote(self, most: int) -> list[Routing]:
+        """For domains that are due: the best PARKED → ROUTED, while window and worker have room. Reaps first."""
+        ...
+
+    async def waiting(self, most: int, *, idle: bool) -> list[tuple[Url, int]]:
+        """WAITING URLs with their priorities, to be hinted at again: three quarters the best, one quarter the oldest.
+
+        None that was offered within the last lease, since its hint is probably on its way; unless `idle`: the queues are
+        empty, so no hint is.
+        """
+        ...
+
+    async def rank(self, urls: Sequence[tuple[UrlId, int]]) -> None:
+        """Sets the priorities of those that are WAITING or PARKED; the others are passed over."""
+        ...
+
+    async def shed(self, most: int) -> int:
+        """Closes the worst WAITING or PARKED URLs as `shed`; how many."""
+        ...
+
+    async def outlinks(self, after: int, most: int) -> list[tuple[int, UrlId, bytes]]:
+        """Stored pages in the order they were closed, past place `after`: (place, id, first 8 bytes of each link's id)."""
+        ...
+
+    # --- The worker ---
+
+    async def held(self, seat: Seat) -> list[Url]:
+        """What this worker holds by the ledger's word, FETCHING included: the rest of what it has in hand is not its."""
+        ...
+
+    async def begin(self, seat: Seat, ids: Sequence[UrlId]) -> list[GateAnswer]:
+        """The gate. ROUTED → FETCHING if domain and budgets allow a request at this moment; an answer for each, in order.
+
+        A repeat after a lost answer says *go* again. Before the domain's not_before the URL is PARKED and *closed*.
+        """
+        ...
+
+    async def knock(self, seat: Seat, id: UrlId) -> GateAnswer:
+        """The same gate for a request that is not the URL's first: robots.txt (ROUTED), the one retry (FETCHING).
+
+        Bytes are reserved as for any request, but no page. A FETCHING one is never parked: *wait*, and its worker may rather
+        `defer` it. Told *budget* (no bytes are left, and none will come back), it is to be deferred.
+        """
+        ...
+
+    async def leave(self, seat: Seat, id: UrlId, visit: Visit, until_s: float | None = None) -> None:
+        """The request of `begin` or `knock` is over, the URL goes on: bytes settled, domain idle.
+
+        Changes something only while the domain is busy with this id. `until_s`: robots.txt can't be had before.
+        """
+        ...
+
+    async def judge(self, seat: Seat, contents: Sequence[Content]) -> list[Judgement]:
+        """Fresh (and entered under this id, in the same step), the twin of a stored page, or *wait*: its like is FETCHING.
+
+        *closed* if the URL is not this worker's FETCHING. An entry of the URL's own is never its twin, so a page that comes
+        again after a crash isn't its own duplicate.
+        """
+        ...
+
+    async def finish(self, seat: Seat, closings: Sequence[Closing]) -> list[Url]:
+        """FETCHING → CLOSED, let go, and the links added in the same step; returns those that are new, to be hinted at.
+
+        What is not this worker's FETCHING is passed over, links and all: somebody else closes it.
+        """
+        ...
+
+    async def defer(self, seat: Seat, deferrals: Sequence[Deferral]) -> None:
+        """FETCHING → PARKED, let go; the domain's not_before moves on, never back. What isn't FETCHING here is passed over."""
+        ...
+
+    async def pass_up(self, seat: Seat, passed: Sequence[PassedUp]) -> None:
+        """ROUTED → CLOSED without a request: robots forbid it, its address is refused. Others are passed over."""
+        ...
+
+    # --- Shared knowledge ---
+
+    async def robots(self, origin: str) -> Robots | None:
+        """What is known of an origin's robots.txt and not too old: shared, so that a new owner does not ask again."""
+        ...
+
+    async def know_robots(self, origin: str, robots: Robots, for_s: float) -> None: ...
+
+    async def lease(self, name: str, holder: str, for_s: float) -> bool:
+        """Takes or prolongs a named lease (rank owner, sweeper); False while it is another's."""
+        ...
+
+    # --- Reading ---
+
+    async def crawl(self) -> CrawlRecord:
+        """Raises `NoCrawl`."""
+        ...
+
+    async def counts(self) -> Counts: ...
+
+    async def workers(self) -> list[WorkerRecord]:
+        """Those whose lease lives, by id."""
+        ...
+
+    async def records(self, ids: Sequence[UrlId]) -> list[UrlRecord | None]:
+        """What is known of each, in order."""
+        ...
+
+    async def domain(self, name: str) -> DomainRecord | None: ...
+
+    async def domains(self, most: int) -> list[DomainRecord]:
+        """A sample for display: domains with something out or due."""
+        ...
+
+    async def unfinished(self, most: int) -> list[UrlRecord]:
+        """Open URLs, those that are held first: what a stalled crawl names."""
+        ...
+
+    async def refused(self) -> list[tuple[str, str]]:
+        """A bounded sample of links that were never added, the newest last: (reason, URL). `counts` has the sums."""
+        ...
+
+    async def close(self) -> None: ...
