@@ -1,0 +1,1 @@
+"""The embedded engine: no server, one process. SQLite, memory and a directory."""

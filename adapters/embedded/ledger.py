@@ -1,0 +1,255 @@
+"""The ledger on SQLite: the embedded engine's, and the reference that the others are held against.
+
+Verbs are plain functions (verbs/); this is their front. Calls that arrive while the disk is busy with the last group are run one
+after another in one transaction and made durable together, in a thread of the ledger's own: so a caller is answered only when
+what it was told will survive the machine, and thirty-two of them pay for one write. The order of calls is kept.
+
+A file is used by one process at a time (the controller's lock sees to that); another one may read, or `stop` a crawl, meanwhile.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from adapters.embedded.verbs import asking, content, crawls, endings, gate, knowledge, leases, reading, routing
+from adapters.embedded.verbs.desk import Desk
+from gossamer.answers import GateAnswer, Judgement, RouteAnswer, Routing
+from gossamer.clock import Clock
+from gossamer.errors import GossamerError, LedgerUnavailable
+from gossamer.ids import UrlId
+from gossamer.messages import Url
+from gossamer.outcomes import CrawlOutcome
+from gossamer.records import (
+    Closing,
+    Content,
+    Counts,
+    CrawlRecord,
+    Deferral,
+    DomainRecord,
+    PassedUp,
+    Robots,
+    Rules,
+    Seat,
+    UrlRecord,
+    Visit,
+    WorkerRecord,
+)
+
+#: Verbs of one group: a bound on how long the last of them waits for the first's commit.
+GROUP = 256
+BUSY_TIMEOUT_S = 10.0
+#: SQLite's own 2 MB is too small for the index of ids: looking up links would read the file again and again.
+CACHE_KIB = 32_768
+
+T = TypeVar("T")
+P = ParamSpec("P")
+_Call = tuple[Callable[[Desk], Any], asyncio.Future[Any]]
+
+
+class SqliteLedger:
+    """`Ledger` in one file."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._path = path
+        self._clock = clock
+        self._calls: list[_Call] = []
+        self._pump: asyncio.Task[None] | None = None
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
+        self._desk: Desk | None = None
+
+    # --- The front: one thread, groups of calls, one commit each ---
+
+    async def _run(self, verb: Callable[[Desk], T]) -> T:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[T] = loop.create_future()
+        self._calls.append((verb, answer))
+        if self._pump is None:
+            self._pump = loop.create_task(self._work(), name="ledger")
+        return await answer
+
+    async def _work(self) -> None:
+        """Runs groups until nobody calls. Never fails: what goes wrong is an answer."""
+        loop = asyncio.get_running_loop()
+        try:
+            while self._calls:
+                group, self._calls = self._calls[:GROUP], self._calls[GROUP:]
+                answers = await loop.run_in_executor(self._thread, self._run_group, [verb for verb, _ in group])
+                for (_, future), answer in zip(group, answers, strict=True):
+                    if future.cancelled():
+                        continue
+                    if isinstance(answer, BaseException):
+                        future.set_exception(answer)
+                    else:
+                        future.set_result(answer)
+        finally:
+            self._pump = None
+
+    def _run_group(self, verbs: Sequence[Callable[[Desk], Any]]) -> list[Any]:
+        """One transaction, in the ledger's thread. An answer for each verb: its result, or what to raise."""
+        answers: list[Any] = []
+        try:
+            desk = self._desk = self._desk or _open(self._path)
+            desk.begin(self._clock.now())
+            for verb in verbs:
+                try:
+                    answers.append(verb(desk))
+                except GossamerError as refusal:  # it was refused before it changed anything
+                    answers.append(refusal)
+            desk.commit()
+        except BaseException as error:
+            if self._desk is not None:
+                self._desk.rollback()
+            return [_as_unavailable(error)] * len(verbs)
+        return answers
+
+    async def close(self) -> None:
+        if self._pump is not None:
+            await asyncio.wait([self._pump])
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._shut)
+        self._thread.shutdown()
+
+    def _shut(self) -> None:
+        if self._desk is not None:
+            self._desk.sql.close()
+            self._desk = None
+
+    # --- The crawl ---
+
+    async def create(self, rules: Rules) -> None:
+        await self._run(lambda desk: crawls.create(desk, rules))
+
+    async def resume(self, rules: Rules) -> None:
+        await self._run(lambda desk: crawls.resume(desk, rules))
+
+    async def add(self, urls: Sequence[Url], scope: Sequence[str] = ()) -> list[Url]:
+        return await self._run(lambda desk: endings.add(desk, urls, scope))
+
+    async def stop(self, outcome: CrawlOutcome) -> None:
+        await self._run(lambda desk: crawls.stop(desk, outcome))
+
+    async def end(self) -> CrawlRecord:
+        return await self._run(lambda desk: reading.crawl_record(endings.end(desk)))
+
+    async def keep(self) -> None:
+        await self._run(crawls.keep)
+
+    # --- Leases ---
+
+    async def register(self, process: str, formerly: Seat | None = None) -> Seat:
+        return await self._run(lambda desk: leases.register(desk, process, formerly))
+
+    async def renew(self, seat: Seat) -> CrawlRecord:
+        return await self._run(lambda desk: reading.crawl_record(leases.renew(desk, seat)))
+
+    async def release(self, seat: Seat) -> list[UrlId]:
+        return await self._run(lambda desk: leases.release(desk, seat))
+
+    async def reap(self) -> list[UrlId]:
+        return await self._run(leases.reap)
+
+    # --- The frontier ---
+
+    async def route(self, urls: Sequence[tuple[UrlId, int]]) -> list[RouteAnswer]:
+        return await self._run(lambda desk: routing.route(desk, urls))
+
+    async def promote(self, most: int) -> list[Routing]:
+        return await self._run(lambda desk: routing.as_routings(desk, routing.promote(desk, most)))
+
+    async def waiting(self, most: int, *, idle: bool) -> list[tuple[Url, int]]:
+        return await self._run(lambda desk: asking.waiting(desk, most, idle))
+
+    async def rank(self, urls: Sequence[tuple[UrlId, int]]) -> None:
+        await self._run(lambda desk: asking.rank(desk, urls))
+
+    async def shed(self, most: int) -> int:
+        return await self._run(lambda desk: endings.shed(desk, most))
+
+    async def outlinks(self, after: int, most: int) -> list[tuple[int, UrlId, bytes]]:
+        return await self._run(lambda desk: asking.outlinks(desk, after, most))
+
+    # --- The worker ---
+
+    async def held(self, seat: Seat) -> list[Url]:
+        return await self._run(lambda desk: asking.held(desk, seat))
+
+    async def begin(self, seat: Seat, ids: Sequence[UrlId]) -> list[GateAnswer]:
+        return await self._run(lambda desk: gate.begin(desk, seat, ids))
+
+    async def knock(self, seat: Seat, id: UrlId) -> GateAnswer:
+        return await self._run(lambda desk: gate.knock(desk, seat, id))
+
+    async def leave(self, seat: Seat, id: UrlId, visit: Visit, until_s: float | None = None) -> None:
+        await self._run(lambda desk: gate.leave(desk, seat, id, visit, until_s))
+
+    async def judge(self, seat: Seat, contents: Sequence[Content]) -> list[Judgement]:
+        return await self._run(lambda desk: content.judge(desk, seat, contents))
+
+    async def finish(self, seat: Seat, closings: Sequence[Closing]) -> list[Url]:
+        return await self._run(lambda desk: endings.finish(desk, seat, closings))
+
+    async def defer(self, seat: Seat, deferrals: Sequence[Deferral]) -> None:
+        await self._run(lambda desk: endings.defer(desk, seat, deferrals))
+
+    async def pass_up(self, seat: Seat, passed: Sequence[PassedUp]) -> None:
+        await self._run(lambda desk: endings.pass_up(desk, seat, passed))
+
+    # --- Shared knowledge ---
+
+    async def robots(self, origin: str) -> Robots | None:
+        return await self._run(lambda desk: knowledge.robots(desk, origin))
+
+    async def know_robots(self, origin: str, robots: Robots, for_s: float) -> None:
+        await self._run(lambda desk: knowledge.know_robots(desk, origin, robots, for_s))
+
+    async def lease(self, name: str, holder: str, for_s: float) -> bool:
+        return await self._run(lambda desk: knowledge.lease(desk, name, holder, for_s))
+
+    # --- Reading ---
+
+    async def crawl(self) -> CrawlRecord:
+        return await self._run(reading.crawl)
+
+    async def counts(self) -> Counts:
+        return await self._run(reading.counts)
+
+    async def workers(self) -> list[WorkerRecord]:
+        return await self._run(reading.workers)
+
+    async def records(self, ids: Sequence[UrlId]) -> list[UrlRecord | None]:
+        return await self._run(lambda desk: reading.records(desk, ids))
+
+    async def domain(self, name: str) -> DomainRecord | None:
+        return await self._run(lambda desk: reading.domain(desk, name))
+
+    async def domains(self, most: int) -> list[DomainRecord]:
+        return await self._run(lambda desk: reading.domains(desk, most))
+
+    async def unfinished(self, most: int) -> list[UrlRecord]:
+        return await self._run(lambda desk: reading.unfinished(desk, most))
+
+    async def refused(self) -> list[tuple[str, str]]:
+        return await self._run(reading.refused)
+
+
+def _open(path: Path) -> Desk:
+    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, cached_statements=256)
+    connection.execute("PRAGMA journal_mode = WAL")
+    # FULL: a commit is on the disk when it is answered. With groups of calls it costs next to nothing.
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+    connection.execute("PRAGMA temp_store = MEMORY")
+    connection.executescript(files("adapters.embedded").joinpath("sql/schema.sql").read_text())
+    return Desk(connection)
+
+
+def _as_unavailable(error: BaseException) -> BaseException:
+    """A file that can't be written now (full disk, locked) is an outage, to be tried again; anything else is our own bug."""
+    if isinstance(error, sqlite3.OperationalError | OSError):
+        unavailable = LedgerUnavailable(f"the ledger's file can't be used now: {error}")
+        unavailable.__cause__ = error
+        return unavailable
+    return error

@@ -1,0 +1,107 @@
+-- The ledger of one crawl. States are those of gossamer/states.py: 0 WAITING, 1 PARKED, 2 ROUTED, 3 FETCHING, 4 CLOSED.
+
+-- The crawl itself: one row, a document (verbs/desk.py, Crawl), rewritten with each group that changes it.
+CREATE TABLE IF NOT EXISTS crawl (
+    key   INTEGER PRIMARY KEY CHECK (key = 1),
+    doc   BLOB NOT NULL
+);
+
+-- `n` counts up, so it is also the order in which URLs became known; the wide row is appended and the random id lies
+-- in a narrow index: looking for 60 known links touches that index alone.
+CREATE TABLE IF NOT EXISTS url (
+    n          INTEGER PRIMARY KEY,
+    id         BLOB NOT NULL UNIQUE,
+    url        TEXT NOT NULL,
+    domain     INTEGER NOT NULL REFERENCES domain (n),
+    depth      INTEGER NOT NULL,
+    hop        INTEGER NOT NULL,
+    parent     BLOB,
+    state      INTEGER NOT NULL,
+    worker     INTEGER,
+    priority   INTEGER NOT NULL,
+    suspect    INTEGER NOT NULL DEFAULT 0,  -- the epoch whose lapse made it one
+    deaths     INTEGER NOT NULL DEFAULT 0,
+    deferrals  INTEGER NOT NULL DEFAULT 0,
+    added_at   REAL NOT NULL,
+    changed_at REAL NOT NULL,
+    offered_at REAL NOT NULL DEFAULT 0,     -- when `waiting` last handed it out
+    outcome    TEXT,
+    reason     TEXT,
+    facts      BLOB
+);
+-- Partial, so that each costs only while a URL is in its state.
+CREATE INDEX IF NOT EXISTS waiting_best ON url (priority, n) WHERE state = 0;
+CREATE INDEX IF NOT EXISTS waiting_oldest ON url (n) WHERE state = 0;
+CREATE INDEX IF NOT EXISTS parked_best ON url (domain, priority, n) WHERE state = 1;
+CREATE INDEX IF NOT EXISTS parked_worst ON url (priority, n) WHERE state = 1;
+CREATE INDEX IF NOT EXISTS held ON url (worker) WHERE state IN (2, 3);
+CREATE INDEX IF NOT EXISTS suspects ON url (suspect) WHERE suspect <> 0;
+
+CREATE TABLE IF NOT EXISTS domain (
+    n           INTEGER PRIMARY KEY,
+    name        TEXT NOT NULL UNIQUE,
+    owner       INTEGER,
+    owner_until REAL NOT NULL,
+    out         INTEGER NOT NULL,           -- ROUTED and FETCHING
+    parked      INTEGER NOT NULL,
+    busy        INTEGER,                    -- url.n of the request in flight
+    next_at     REAL NOT NULL,
+    delay_s     REAL NOT NULL,
+    not_before  REAL NOT NULL,
+    due_at      REAL,
+    failures    INTEGER NOT NULL,
+    rests       INTEGER NOT NULL,
+    stored      INTEGER NOT NULL,
+    closed      TEXT                        -- the outcome with which it was given up
+);
+CREATE INDEX IF NOT EXISTS due ON domain (due_at, name) WHERE due_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS out ON domain (n) WHERE out > 0;
+
+CREATE TABLE IF NOT EXISTS worker (
+    id          INTEGER PRIMARY KEY,
+    epoch       INTEGER NOT NULL,
+    process     TEXT NOT NULL,
+    lease_until REAL NOT NULL,
+    load        INTEGER NOT NULL,           -- ROUTED and FETCHING
+    fetching    INTEGER NOT NULL,
+    alone       INTEGER NOT NULL            -- suspects that are FETCHING: 0 or 1
+);
+
+-- The content index. An entry is there while its URL is FETCHING, and stays if the page is stored.
+CREATE TABLE IF NOT EXISTS content (
+    n         INTEGER PRIMARY KEY REFERENCES url (n),
+    exact     BLOB NOT NULL UNIQUE,
+    signature BLOB NOT NULL,
+    bands     BLOB NOT NULL                 -- the keys, as a JSON list, so that withdrawal finds them
+);
+CREATE TABLE IF NOT EXISTS band (
+    key BLOB NOT NULL,
+    n   INTEGER NOT NULL REFERENCES content (n),
+    PRIMARY KEY (key, n)
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS outlinks (
+    place INTEGER PRIMARY KEY,              -- the order in which pages were stored
+    n     INTEGER NOT NULL REFERENCES url (n),
+    links BLOB NOT NULL                     -- the first 8 bytes of each link's id
+);
+
+CREATE TABLE IF NOT EXISTS robots (
+    origin  TEXT PRIMARY KEY,
+    text    TEXT,
+    verdict TEXT NOT NULL,
+    until   REAL NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS lease (
+    name   TEXT PRIMARY KEY,
+    holder TEXT NOT NULL,
+    until  REAL NOT NULL
+);
+
+-- A bounded sample of links that were never added, so that "why not?" has an answer.
+CREATE TABLE IF NOT EXISTS refusal (
+    place  INTEGER PRIMARY KEY,
+    reason TEXT NOT NULL,
+    url    TEXT NOT NULL
+);

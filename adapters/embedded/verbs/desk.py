@@ -1,0 +1,383 @@
+"""The desk: the rows that verbs are working on, as objects, and when they are written back.
+
+A verb takes rows, says which it changes (`change`, `save`, `worker`, `books`: each time, since a query in between writes back
+what it was told of), changes their fields as the protocol says, and writes no SQL for it. What was changed goes to the file
+before a query could miss it (`written`) and before the group is committed. Domains stay on the desk from one group to the next;
+so do the crawl and the workers, which are few. `tidy` throws everything away: after a rollback, and when another process has
+written to the file.
+
+Knows: the schema. Must not know: what a verb means.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+from gossamer.errors import Fenced, NoCrawl
+from gossamer.ids import Epoch, UrlId, WorkerId
+from gossamer.messages import Url
+from gossamer.outcomes import CrawlOutcome, Outcome
+from gossamer.records import UNRANKED, CrawlStatus, Facts, Rules, Seat
+from gossamer.states import State
+
+DOMAINS_KEPT: Final = 20_000
+KNOWN_KEPT: Final = 100_000
+
+
+class Crawl(msgspec.Struct, kw_only=True):
+    """The crawl's record and its sums. Mutable: this is the row itself."""
+
+    status: CrawlStatus
+    rules: Rules
+    created_at: float
+    kept_until: float
+    outcome: CrawlOutcome | None = None
+    scope: list[str] = []
+    states: list[int] = msgspec.field(default_factory=lambda: [0] * len(State))
+    outcomes: dict[Outcome, int] = {}
+    stored: int = 0
+    requests: int = 0
+    used_bytes: int = 0
+    charged_bytes: int = 0
+    reserved_bytes: int = 0
+    domains: int = 0
+    refused: dict[str, int] = {}
+
+    @property
+    def running(self) -> bool:
+        return self.status is CrawlStatus.RUNNING
+
+    @property
+    def fetching(self) -> int:
+        return self.states[State.FETCHING]
+
+
+@dataclass(slots=True)
+class UrlRow:
+    """What verbs need of a URL. The rest of its row never changes, or only when it is closed."""
+
+    n: int
+    id: UrlId
+    domain: int
+    depth: int
+    hop: int
+    state: State
+    worker: WorkerId | None
+    priority: int
+    suspect: int
+    deaths: int
+    deferrals: int
+
+
+@dataclass(slots=True)
+class DomainRow:
+    n: int
+    name: str
+    owner: WorkerId | None
+    owner_until: float
+    out: int
+    parked: int
+    busy: int | None
+    next_at: float
+    delay_s: float
+    not_before: float
+    due_at: float | None
+    failures: int
+    rests: int
+    stored: int
+    closed: str | None
+
+
+@dataclass(slots=True)
+class WorkerRow:
+    id: WorkerId
+    epoch: Epoch
+    process: str
+    lease_until: float
+    load: int
+    fetching: int
+    alone: int
+
+
+@dataclass(slots=True)
+class _Changed:
+    """What is to be written back."""
+
+    crawl: bool = False
+    urls: dict[int, UrlRow] = field(default_factory=dict)
+    domains: dict[int, DomainRow] = field(default_factory=dict)
+    workers: dict[int, WorkerRow] = field(default_factory=dict)
+
+
+_URL_COLUMNS = "n, id, domain, depth, hop, state, worker, priority, suspect, deaths, deferrals"
+_DOMAIN_COLUMNS = (
+    "n, name, owner, owner_until, out, parked, busy, next_at, delay_s, not_before, due_at, failures, rests, stored, closed"
+)
+_URL_BY_ID = f"SELECT {_URL_COLUMNS} FROM url WHERE id = ?"
+_DOMAIN_BY_N = f"SELECT {_DOMAIN_COLUMNS} FROM domain WHERE n = ?"
+_DOMAIN_BY_NAME = f"SELECT {_DOMAIN_COLUMNS} FROM domain WHERE name = ?"
+_ADD_URL = f"""
+INSERT INTO url (id, url, domain, depth, hop, parent, state, priority, added_at, changed_at)
+VALUES (?, ?, ?, ?, ?, ?, {State.WAITING.value}, {UNRANKED}, ?, ?)
+"""
+_SAVE_URL = """
+UPDATE url SET state = ?, worker = ?, priority = ?, suspect = ?, deaths = ?, deferrals = ?, changed_at = ? WHERE n = ?
+"""
+_CLOSE_URL = "UPDATE url SET outcome = ?, reason = ?, facts = ? WHERE n = ?"
+_SAVE_DOMAIN = """
+UPDATE domain SET owner = ?, owner_until = ?, out = ?, parked = ?, busy = ?, next_at = ?, delay_s = ?, not_before = ?,
+    due_at = ?, failures = ?, rests = ?, stored = ?, closed = ? WHERE n = ?
+"""
+_KNOWN_AT_ONCE = 64
+_SELECT_KNOWN = f"SELECT id FROM url WHERE id IN ({', '.join('?' * _KNOWN_AT_ONCE)})"
+
+_encode = msgspec.json.Encoder().encode
+_decode_crawl = msgspec.json.Decoder(Crawl).decode
+_NO_FACTS = _encode(Facts())
+
+
+class Desk:
+    """One connection, and the rows of it that are being worked on."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.sql: Final = connection
+        self.now = 0.0
+        self._changed = _Changed()
+        self._crawl: Crawl | None = None
+        self._workers: dict[int, WorkerRow] | None = None
+        self._urls: dict[UrlId, UrlRow] = {}
+        self._domains: dict[int, DomainRow] = {}
+        self._domain_ns: dict[str, int] = {}
+        self._known: dict[UrlId, None] = {}
+        self._version = self._data_version()
+
+    # --- One group of verbs ---
+
+    def begin(self, now: float) -> None:
+        """Opens a transaction. Time never goes back here, whatever the machine's clock does."""
+        self.sql.execute("BEGIN IMMEDIATE")
+        self.now = max(self.now, now)
+        if (version := self._data_version()) != self._version:
+            self.tidy()
+            self._version = version
+
+    def commit(self) -> None:
+        self.written()
+        self.sql.execute("COMMIT")
+        self._urls.clear()
+        if len(self._domains) > DOMAINS_KEPT:
+            self._domains.clear()
+            self._domain_ns.clear()
+
+    def rollback(self) -> None:
+        if self.sql.in_transaction:
+            self.sql.execute("ROLLBACK")
+        self.tidy()
+
+    def tidy(self) -> None:
+        """Everything is to be read from the file again."""
+        self._changed = _Changed()
+        self._crawl = self._workers = None
+        for kept in (self._urls, self._domains, self._domain_ns, self._known):
+            kept.clear()
+
+    def written(self) -> sqlite3.Connection:
+        """Writes back what was changed, so that a query sees it; the connection, for that query."""
+        changed = self._changed
+        if changed.urls:
+            self.sql.executemany(
+                _SAVE_URL,
+                [(u.state, u.worker, u.priority, u.suspect, u.deaths, u.deferrals, self.now, u.n) for u in changed.urls.values()],
+            )
+            changed.urls.clear()
+        if changed.domains:
+            self.sql.executemany(_SAVE_DOMAIN, [_domain_values(d) for d in changed.domains.values()])
+            changed.domains.clear()
+        if changed.workers:
+            self.sql.executemany(
+                "INSERT OR REPLACE INTO worker VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [(w.id, w.epoch, w.process, w.lease_until, w.load, w.fetching, w.alone) for w in changed.workers.values()],
+            )
+            changed.workers.clear()
+        if changed.crawl:
+            self.sql.execute("INSERT OR REPLACE INTO crawl VALUES (1, ?)", (_encode(self._crawl),))
+            changed.crawl = False
+        return self.sql
+
+    # --- The crawl and its workers ---
+
+    @property
+    def crawl(self) -> Crawl:
+        """For reading. Raises `NoCrawl`."""
+        if self._crawl is None:
+            row = self.sql.execute("SELECT doc FROM crawl").fetchone()
+            if row is None:
+                raise NoCrawl("the ledger holds no crawl")
+            self._crawl = _decode_crawl(row[0])
+        return self._crawl
+
+    @property
+    def books(self) -> Crawl:
+        """The crawl, to be changed."""
+        self._changed.crawl = True
+        return self.crawl
+
+    def create(self, crawl: Crawl) -> None:
+        self._crawl = crawl
+        self._changed.crawl = True
+
+    @property
+    def workers(self) -> dict[int, WorkerRow]:
+        """All that ever registered, by id."""
+        if self._workers is None:
+            rows = self.sql.execute("SELECT id, epoch, process, lease_until, load, fetching, alone FROM worker ORDER BY id")
+            self._workers = {row[0]: WorkerRow(*row) for row in rows}
+        return self._workers
+
+    def worker(self, id: WorkerId) -> WorkerRow:
+        """To be changed."""
+        worker = self.workers[id]
+        self._changed.workers[id] = worker
+        return worker
+
+    def enroll(self, worker: WorkerRow) -> None:
+        self.workers[worker.id] = self._changed.workers[worker.id] = worker
+
+    def seated(self, seat: Seat) -> WorkerRow:
+        """The worker, to be read, if its seat is still its own. Raises `Fenced`. Every verb of a worker begins here."""
+        worker = self.workers.get(seat.worker)
+        if worker is None or worker.epoch != seat.epoch:
+            raise Fenced(f"worker {seat.worker} has a newer epoch")
+        if worker.lease_until <= self.now:
+            raise Fenced(f"the lease of worker {seat.worker} is over")
+        return worker
+
+    # --- URLs ---
+
+    def url(self, id: UrlId) -> UrlRow | None:
+        row = self._urls.get(id)
+        if row is None:
+            found = self.sql.execute(_URL_BY_ID, (id,)).fetchone()
+            if found is None:
+                return None
+            row = self._urls[id] = _url_row(found)
+        return row
+
+    def urls_where(self, where: str, values: Sequence[object] = ()) -> list[UrlRow]:
+        """Rows by a condition on `url`, order and limit included."""
+        found = self.written().execute(f"SELECT {_URL_COLUMNS} FROM url WHERE {where}", values).fetchall()
+        return [self._urls.get(row[1]) or self._urls.setdefault(row[1], _url_row(row)) for row in found]
+
+    def save(self, url: UrlRow) -> None:
+        self._changed.urls[url.n] = url
+
+    def move(self, url: UrlRow, state: State, worker: WorkerId | None = None) -> None:
+        """A URL's only way from one state to another: the counts go with it."""
+        states = self.books.states
+        states[url.state] -= 1
+        states[state] += 1
+        url.state, url.worker = state, worker
+        self._changed.urls[url.n] = url
+
+    def close(self, url: UrlRow, outcome: Outcome, reason: str, facts: Facts | None = None) -> None:
+        """Notes how a URL ended that was moved to CLOSED."""
+        assert url.state is State.CLOSED
+        self.sql.execute(_CLOSE_URL, (outcome, reason, _NO_FACTS if facts is None else _encode(facts), url.n))
+        outcomes = self.books.outcomes
+        outcomes[outcome] = outcomes.get(outcome, 0) + 1
+
+    def unknown(self, ids: set[UrlId]) -> set[UrlId]:
+        """Those of the ids that the ledger doesn't have."""
+        missing = ids.difference(self._known)
+        # In order: neighbours lie on the same page of the index.
+        in_order = iter(sorted(missing))
+        while some := tuple(islice(in_order, _KNOWN_AT_ONCE)):
+            padded = some + some[-1:] * (_KNOWN_AT_ONCE - len(some))
+            found = [id for (id,) in self.sql.execute(_SELECT_KNOWN, padded)]
+            missing.difference_update(found)
+            self._remember(found)
+        return missing
+
+    def enter(self, urls: Sequence[Url]) -> None:
+        """New URLs, WAITING. Their ids must be unknown."""
+        if not urls:
+            return
+        now = self.now
+        self.sql.executemany(
+            _ADD_URL,
+            [(u.id, u.url, self._domain_n(u.domain), u.depth, u.hop, u.parent, now, now) for u in urls],
+        )
+        self.books.states[State.WAITING] += len(urls)
+        self._remember([u.id for u in urls])
+
+    def _remember(self, ids: Sequence[UrlId]) -> None:
+        """Known ids stay known, so most links need no look into the file; the oldest are forgotten first."""
+        self._known.update(dict.fromkeys(ids))
+        if len(self._known) > KNOWN_KEPT:
+            for id in list(islice(self._known, KNOWN_KEPT // 4)):
+                del self._known[id]
+
+    # --- Domains ---
+
+    def domain(self, n: int) -> DomainRow:
+        """For reading; `change` says that it will be written."""
+        row = self._domains.get(n)
+        if row is None:
+            row = self._domains[n] = DomainRow(*self.sql.execute(_DOMAIN_BY_N, (n,)).fetchone())
+        return row
+
+    def change(self, domain: DomainRow) -> DomainRow:
+        self._changed.domains[domain.n] = domain
+        return domain
+
+    def domain_named(self, name: str) -> DomainRow | None:
+        row = self.written().execute(_DOMAIN_BY_NAME, (name,)).fetchone()
+        return None if row is None else DomainRow(*row)
+
+    def domains_where(self, where: str, values: Sequence[object] = ()) -> list[DomainRow]:
+        """Rows by a condition on `domain`, order and limit included."""
+        found = self.written().execute(f"SELECT n FROM domain WHERE {where}", values).fetchall()
+        return [self.domain(n) for (n,) in found]
+
+    def _domain_n(self, name: str) -> int:
+        n = self._domain_ns.get(name)
+        if n is None:
+            found = self.sql.execute("SELECT n FROM domain WHERE name = ?", (name,)).fetchone()
+            n = found[0] if found else self._new_domain(name)
+            self._domain_ns[name] = n
+        return n
+
+    def _new_domain(self, name: str) -> int:
+        books = self.books
+        books.domains += 1
+        delay_s = books.rules.delay_s
+        values = (name, None, 0.0, 0, 0, None, 0.0, delay_s, 0.0, None, 0, 0, 0, None)
+        n = self.sql.execute(
+            f"INSERT INTO domain ({_DOMAIN_COLUMNS[3:]}) VALUES ({', '.join('?' * len(values))})", values
+        ).lastrowid
+        assert n is not None
+        return n
+
+    def _data_version(self) -> int:
+        """Changes when another connection has committed."""
+        version: int = self.sql.execute("PRAGMA data_version").fetchone()[0]
+        return version
+
+
+_STATES = tuple(State)
+
+
+def _url_row(row: tuple[int, UrlId, int, int, int, int, WorkerId | None, int, int, int, int]) -> UrlRow:
+    n, id, domain, depth, hop, state, worker, priority, suspect, deaths, deferrals = row
+    return UrlRow(n, id, domain, depth, hop, _STATES[state], worker, priority, suspect, deaths, deferrals)
+
+
+def _domain_values(d: DomainRow) -> tuple[object, ...]:
+    return (
+        d.owner, d.owner_until, d.out, d.parked, d.busy, d.next_at, d.delay_s, d.not_before,
+        d.due_at, d.failures, d.rests, d.stored, d.closed, d.n,
+    )  # fmt: skip

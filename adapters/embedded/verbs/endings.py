@@ -1,0 +1,128 @@
+"""How URLs end: fetched, deferred, passed up or shed; and the crawl with the last of them."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from adapters.embedded.verbs.desk import Crawl, Desk, UrlRow
+from adapters.embedded.verbs.hands import close_open, hold_off, let_go
+from gossamer.messages import Url
+from gossamer.outcomes import CrawlOutcome, Outcome
+from gossamer.records import Closing, CrawlStatus, Deferral, PassedUp, Refused, Seat
+from gossamer.states import State
+
+REFUSALS_KEPT: Final = 1_000
+LINK_ID_BYTES: Final = 8
+
+
+def finish(desk: Desk, seat: Seat, closings: Sequence[Closing]) -> list[Url]:
+    desk.seated(seat)
+    ended = []
+    for closing in closings:
+        url = desk.url(closing.id)
+        if url is not None and url.state is State.FETCHING and url.worker == seat.worker:
+            _finish(desk, url, closing)
+            ended.append((url, closing))
+    return _enter_links(desk, ended)
+
+
+def defer(desk: Desk, seat: Seat, deferrals: Sequence[Deferral]) -> None:
+    desk.seated(seat)
+    for deferral in deferrals:
+        url = desk.url(deferral.id)
+        if url is None or url.state is not State.FETCHING or url.worker != seat.worker:
+            continue
+        let_go(desk, url, State.PARKED, deferral.visit)
+        if deferral.until_s is not None:  # after the visit was settled: this wait is no rest that would excuse its failure
+            hold_off(desk, desk.domain(url.domain), deferral.until_s)
+        url.deferrals += 1
+        url.suspect = 0  # it was begun, and its worker lives
+
+
+def pass_up(desk: Desk, seat: Seat, endings: Sequence[PassedUp]) -> None:
+    desk.seated(seat)
+    for ending in endings:
+        url = desk.url(ending.id)
+        if url is not None and url.state is State.ROUTED and url.worker == seat.worker:
+            close_open(desk, url, ending.outcome, ending.reason)
+
+
+def shed(desk: Desk, most: int) -> int:
+    worst = sorted(
+        (
+            *desk.urls_where("state = 0 ORDER BY priority DESC, n DESC LIMIT ?", (most,)),
+            *desk.urls_where("state = 1 ORDER BY priority DESC, n DESC LIMIT ?", (most,)),
+        ),
+        key=lambda url: (-url.priority, -url.n),
+    )[:most]
+    for url in worst:
+        close_open(desk, url, Outcome.SHED, f"more open URLs than the crawl may hold; its priority was {url.priority}")
+    return len(worst)
+
+
+def add(desk: Desk, urls: Sequence[Url], scope: Sequence[str]) -> list[Url]:
+    widen_scope(desk, scope)
+    unknown = desk.unknown({url.id for url in urls})
+    new = list({url.id: url for url in urls if url.id in unknown}.values())
+    desk.enter(new)
+    return new
+
+
+def end(desk: Desk) -> Crawl:
+    crawl = desk.crawl
+    if crawl.status is CrawlStatus.ENDED:
+        return crawl
+    if sum(crawl.states) == crawl.states[State.CLOSED]:
+        desk.books.status, desk.books.outcome = CrawlStatus.ENDED, CrawlOutcome.COMPLETE
+    elif crawl.status is CrawlStatus.DRAINING and not crawl.fetching:
+        desk.books.status = CrawlStatus.ENDED
+    return crawl
+
+
+def widen_scope(desk: Desk, hosts: Iterable[str]) -> None:
+    for host in hosts:
+        if host not in desk.crawl.scope:
+            desk.books.scope.append(host)
+
+
+def _finish(desk: Desk, url: UrlRow, closing: Closing) -> None:
+    stored = closing.facts.blob is not None
+    let_go(desk, url, State.CLOSED, closing.visit, stored=stored)
+    desk.close(url, closing.outcome, closing.reason, closing.facts)
+    if stored:
+        desk.books.stored += 1
+        desk.change(desk.domain(url.domain)).stored += 1
+        if desk.crawl.rules.keep_outlinks:
+            links = b"".join([link.id[:LINK_ID_BYTES] for link in closing.links])
+            desk.sql.execute("INSERT INTO outlinks (n, links) VALUES (?, ?)", (url.n, links))
+    if closing.scope_host is not None:
+        widen_scope(desk, (closing.scope_host,))
+    if closing.refused:
+        _note_refused(desk, closing.refused)
+
+
+def _enter_links(desk: Desk, ended: Sequence[tuple[UrlRow, Closing]]) -> list[Url]:
+    """The links of all these pages at once: what they share is looked up once."""
+    ids = {link.id for _, closing in ended for link in closing.links}
+    ids.update(closing.target.id for _, closing in ended if closing.target is not None)
+    unknown = desk.unknown(ids)
+    new: list[Url] = []
+    for url, closing in ended:
+        if closing.target is not None and closing.target.id in unknown:
+            unknown.remove(closing.target.id)
+            new.append(Url(*closing.target, url.depth, url.hop + 1, url.id))
+        if not unknown:
+            continue
+        for link in closing.links:
+            if link.id in unknown:
+                unknown.remove(link.id)
+                new.append(Url(*link, url.depth + 1, 0, url.id))
+    desk.enter(new)
+    return new
+
+
+def _note_refused(desk: Desk, refused: Sequence[Refused]) -> None:
+    counts = desk.books.refused
+    for one in refused:
+        counts[one.reason] = counts.get(one.reason, 0) + one.count
+    desk.sql.executemany("INSERT INTO refusal (reason, url) VALUES (?, ?)", [(one.reason, one.example) for one in refused])
+    desk.sql.execute("DELETE FROM refusal WHERE place <= (SELECT max(place) FROM refusal) - ?", (REFUSALS_KEPT,))

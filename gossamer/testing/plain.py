@@ -1,0 +1,479 @@
+"""A plain ledger: the protocol's text as directly as it can be written, to hold real ledgers against.
+
+Nothing is kept that can be counted: `out`, load, reservations and open URLs are read off the URLs each time, so a real ledger's
+sums are checked by not having any here. Slow, in memory, without groups or threads; the verbs are in docs/protocol.md's order.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from gossamer.answers import Dropped, Fresh, GateAnswer, Go, Judgement, RouteAnswer, Twin, Unrouted, Wait, Why
+from gossamer.errors import Fenced
+from gossamer.ids import Epoch, UrlId, WorkerId
+from gossamer.messages import Link, Url
+from gossamer.outcomes import CrawlOutcome, Outcome
+from gossamer.records import (
+    UNRANKED,
+    Closing,
+    Content,
+    CrawlStatus,
+    Deferral,
+    Facts,
+    PassedUp,
+    Rules,
+    Seat,
+    Visit,
+    window,
+)
+from gossamer.states import HELD, State
+
+
+@dataclass
+class PlainUrl:
+    url: Url
+    place: int  # the order in which URLs became known
+    state: State = State.WAITING
+    worker: WorkerId | None = None
+    priority: int = UNRANKED
+    suspect: int = 0
+    deaths: int = 0
+    deferrals: int = 0
+    outcome: Outcome | None = None
+    facts: Facts | None = None
+
+
+@dataclass
+class PlainDomain:
+    name: str
+    delay_s: float
+    owner: WorkerId | None = None
+    owner_until: float = 0.0
+    busy: UrlId | None = None
+    next_at: float = 0.0
+    not_before: float = 0.0
+    due_at: float | None = None
+    failures: int = 0
+    rests: int = 0
+    closed: Outcome | None = None
+
+
+@dataclass
+class PlainWorker:
+    id: WorkerId
+    epoch: Epoch
+    process: str
+    lease_until: float
+
+
+@dataclass
+class PlainLedger:
+    rules: Rules
+    clock: Callable[[], float]
+    status: CrawlStatus = CrawlStatus.RUNNING
+    outcome: CrawlOutcome | None = None
+    urls: dict[UrlId, PlainUrl] = field(default_factory=dict)
+    domains: dict[str, PlainDomain] = field(default_factory=dict)
+    workers: dict[WorkerId, PlainWorker] = field(default_factory=dict)
+    contents: dict[UrlId, Content] = field(default_factory=dict)
+    scope: set[str] = field(default_factory=set)
+    used_bytes: int = 0
+    charged_bytes: int = 0
+
+    # --- What can be counted ---
+
+    @property
+    def now(self) -> float:
+        return self.clock()
+
+    def those(self, *states: State, domain: str | None = None, worker: WorkerId | None = None) -> list[PlainUrl]:
+        """The URLs in these states, the best first."""
+        found = [
+            u for u in self.urls.values() if u.state in states and domain in (None, u.url.domain) and worker in (None, u.worker)
+        ]
+        return sorted(found, key=lambda u: (u.priority, u.place))
+
+    @property
+    def stored(self) -> int:
+        return sum(1 for u in self.urls.values() if u.facts is not None and u.facts.blob is not None)
+
+    @property
+    def fetching(self) -> int:
+        return len(self.those(State.FETCHING))
+
+    @property
+    def reserved_bytes(self) -> int:
+        return self.rules.request_bytes * sum(1 for d in self.domains.values() if d.busy is not None)
+
+    def out(self, domain: PlainDomain) -> int:
+        return len(self.those(*HELD, domain=domain.name))
+
+    def load(self, worker: PlainWorker) -> int:
+        return len(self.those(*HELD, worker=worker.id))
+
+    # --- The crawl ---
+
+    def resume(self, rules: Rules) -> None:
+        for worker in self.workers.values():
+            worker.lease_until = min(worker.lease_until, self.now)
+            self._give_back(worker, blame=False)
+        if self.outcome is not CrawlOutcome.COMPLETE:
+            self.status, self.outcome, self.rules = CrawlStatus.RUNNING, None, rules
+
+    def add(self, urls: Sequence[Url], scope: Sequence[str] = ()) -> list[Url]:
+        self.scope.update(scope)
+        new = []
+        for url in urls:
+            if url.id not in self.urls:
+                self.urls[url.id] = PlainUrl(url, len(self.urls))
+                self.domains.setdefault(url.domain, PlainDomain(url.domain, self.rules.delay_s))
+                new.append(url)
+        return new
+
+    def stop(self, outcome: CrawlOutcome) -> None:
+        if self.status is CrawlStatus.RUNNING:
+            self.status, self.outcome = CrawlStatus.DRAINING, outcome
+
+    def end(self) -> None:
+        if self.status is CrawlStatus.ENDED:
+            return
+        if all(u.state is State.CLOSED for u in self.urls.values()):
+            self.status, self.outcome = CrawlStatus.ENDED, CrawlOutcome.COMPLETE
+        elif self.status is CrawlStatus.DRAINING and not self.fetching:
+            self.status = CrawlStatus.ENDED
+
+    # --- Leases ---
+
+    def register(self, process: str, formerly: Seat | None = None) -> WorkerId:
+        """The id alone: the epoch is the real ledger's to choose, and is told by `seat`."""
+        self.reap()
+        if formerly is not None:
+            for u in self.urls.values():
+                if u.suspect == formerly.epoch and u.state not in (State.FETCHING, State.CLOSED):
+                    u.suspect, u.deaths = 0, max(0, u.deaths - 1)
+        id = WorkerId(0)
+        while id in self.workers and self.workers[id].lease_until > self.now:
+            id = WorkerId(id + 1)
+        self.workers[id] = PlainWorker(id, Epoch(0), process, self.now + self.rules.lease_s)
+        return id
+
+    def seat(self, seat: Seat) -> None:
+        self.workers[seat.worker].epoch = seat.epoch
+
+    def seated(self, seat: Seat) -> PlainWorker:
+        worker = self.workers[seat.worker]
+        if worker.epoch != seat.epoch or worker.lease_until <= self.now:
+            raise Fenced
+        return worker
+
+    def renew(self, seat: Seat) -> None:
+        self.seated(seat).lease_until = self.now + self.rules.lease_s
+
+    def release(self, seat: Seat) -> list[UrlId]:
+        worker = self.seated(seat)
+        worker.lease_until = self.now
+        return self._give_back(worker, blame=False)
+
+    def reap(self) -> list[UrlId]:
+        dead = [worker for worker in self.workers.values() if worker.lease_until <= self.now]
+        return [id for worker in dead for id in self._give_back(worker, blame=True)]
+
+    def _give_back(self, worker: PlainWorker, *, blame: bool) -> list[UrlId]:
+        held = self.those(*HELD, worker=worker.id)
+        for u in held:
+            suspect = blame and u.state is State.FETCHING
+            if suspect and u.suspect:
+                u.deaths += 1
+            poisoned = suspect and 0 < self.rules.poison_deaths <= u.deaths
+            self._let_go(u, State.CLOSED if poisoned else State.WAITING)
+            if poisoned:
+                u.outcome = Outcome.POISON
+            elif suspect:
+                u.suspect = worker.epoch
+        return [u.url.id for u in held]
+
+    # --- Letting go ---
+
+    def _let_go(self, u: PlainUrl, to: State, visit: Visit | None = None, *, stored: bool = False) -> None:
+        domain = self.domains[u.url.domain]
+        if not stored:
+            self.contents.pop(u.url.id, None)
+        if domain.busy == u.url.id:
+            domain.busy = None
+            if visit is None:
+                self.charged_bytes += self.rules.request_bytes
+                domain.next_at = max(domain.next_at, self.now + domain.delay_s)
+            else:
+                self._settle(domain, visit)
+                domain.next_at = max(domain.next_at, self.now - visit.since_start_s + domain.delay_s)
+        elif visit is not None:
+            self._settle(domain, visit)
+        u.state, u.worker = to, None
+        self._make_due(domain)
+
+    def _settle(self, domain: PlainDomain, visit: Visit) -> None:
+        self.used_bytes += visit.received_bytes
+        if visit.delay_s is not None:
+            domain.delay_s = visit.delay_s
+        if visit.failed is not None:
+            domain.failures += 1
+            if domain.failures >= self.rules.domain_failures and self.now >= domain.not_before:
+                if domain.rests >= self.rules.domain_rests:
+                    domain.closed = visit.failed
+                else:
+                    domain.not_before = self.now + self.rules.domain_rest_s * 2**domain.rests
+                    domain.rests += 1
+        elif visit.answered:
+            domain.failures = domain.rests = 0
+
+    def _make_due(self, domain: PlainDomain) -> None:
+        if self.those(State.PARKED, domain=domain.name):
+            domain.due_at = self.now if domain.closed else max(self.now, domain.not_before)
+
+    def _close(self, u: PlainUrl, outcome: Outcome) -> None:
+        if u.state in HELD:
+            self._let_go(u, State.CLOSED)
+        u.state, u.outcome = State.CLOSED, outcome
+
+    # --- The frontier ---
+
+    def route(self, urls: Sequence[tuple[UrlId, int]]) -> list[RouteAnswer]:
+        self.reap()
+        return [self._route(id, priority) for id, priority in urls]
+
+    def _route(self, id: UrlId, priority: int) -> RouteAnswer:
+        u = self.urls.get(id)
+        if u is None or u.state is not State.WAITING:
+            return Unrouted.CLOSED
+        if self.status is not CrawlStatus.RUNNING:
+            return Unrouted.NO_ROOM
+        domain = self.domains[u.url.domain]
+        if domain.closed:
+            self._close(u, domain.closed)
+            return Unrouted.CLOSED
+        u.priority = priority
+        if not self._takes_more(domain):
+            u.state = State.PARKED
+            if not self.out(domain):
+                self._make_due(domain)
+            return Unrouted.PARKED
+        owner = self._owner(domain)
+        if owner is None:
+            return Unrouted.NO_ROOM
+        self._give(u, domain, owner)
+        return owner.id
+
+    def promote(self) -> set[tuple[WorkerId, UrlId]]:
+        """All that are due, without a limit."""
+        self.reap()
+        routed: set[tuple[WorkerId, UrlId]] = set()
+        if self.status is not CrawlStatus.RUNNING:
+            return routed
+        due = [d for d in self.domains.values() if d.due_at is not None and d.due_at <= self.now]
+        for domain in sorted(due, key=lambda d: (d.due_at, d.name)):
+            domain.due_at = None
+            for u in self.those(State.PARKED, domain=domain.name):
+                if domain.closed:
+                    self._close(u, domain.closed)
+                elif self._takes_more(domain) and (owner := self._owner(domain)) is not None:
+                    self._give(u, domain, owner)
+                    routed.add((owner.id, u.url.id))
+            if not self.out(domain):
+                self._make_due(domain)
+        return routed
+
+    def _takes_more(self, domain: PlainDomain) -> bool:
+        out = self.out(domain)
+        if out >= window(domain.delay_s) or self.now < domain.not_before:
+            return False
+        return not out or self.load(self._holder(domain)) < self.rules.queue_size
+
+    def _holder(self, domain: PlainDomain) -> PlainWorker:
+        (holder,) = {u.worker for u in self.those(*HELD, domain=domain.name)}
+        assert holder is not None
+        return self.workers[holder]
+
+    def _owner(self, domain: PlainDomain) -> PlainWorker | None:
+        if self.out(domain):
+            return self._holder(domain)
+        roomy = [w for w in self.workers.values() if w.lease_until > self.now and self.load(w) < self.rules.queue_size]
+        last = [w for w in roomy if w.id == domain.owner and domain.owner_until > self.now]
+        return min(last or roomy, key=lambda w: (self.load(w), w.id), default=None)
+
+    def _give(self, u: PlainUrl, domain: PlainDomain, owner: PlainWorker) -> None:
+        u.state, u.worker = State.ROUTED, owner.id
+        domain.owner, domain.owner_until = owner.id, self.now + self.rules.owner_s
+
+    def rank(self, urls: Sequence[tuple[UrlId, int]]) -> None:
+        for id, priority in urls:
+            u = self.urls.get(id)
+            if u is not None and u.state in (State.WAITING, State.PARKED):
+                u.priority = priority
+
+    def shed(self, most: int) -> int:
+        worst = self.those(State.WAITING, State.PARKED)[::-1][:most]
+        for u in worst:
+            self._close(u, Outcome.SHED)
+        return len(worst)
+
+    # --- The worker ---
+
+    def _in_hand(self, seat: Seat, id: UrlId, *states: State) -> PlainUrl | None:
+        self.seated(seat)
+        u = self.urls.get(id)
+        return u if u is not None and u.worker == seat.worker and u.state in states else None
+
+    def begin(self, seat: Seat, ids: Sequence[UrlId]) -> list[GateAnswer]:
+        return [self._begin(self.seated(seat), self._in_hand(seat, id, *HELD)) for id in ids]
+
+    def _begin(self, worker: PlainWorker, u: PlainUrl | None) -> GateAnswer:
+        if u is None:
+            return Dropped.CLOSED
+        domain = self.domains[u.url.domain]
+        if u.state is State.FETCHING:
+            return self._go() if domain.busy == u.url.id else self._knock(u, domain)
+        if (dropped := self._may_not_start(u, domain)) is not None:
+            return dropped
+        if (wait := self._closed_gate(u, domain)) is not None:
+            return wait
+        company = [
+            v for v in self.those(State.FETCHING) if v.worker is not None and self.workers[v.worker].process == worker.process
+        ]
+        if company and (u.suspect or any(v.suspect for v in company)):
+            return Wait(0, Why.ALONE)
+        if self.stored + self.fetching >= self.rules.max_pages:
+            return Wait(0, Why.BUDGET) if self.fetching else self._drain(CrawlOutcome.PAGE_BUDGET)
+        if (spent := self._out_of_bytes()) is not None:
+            return spent
+        u.state = State.FETCHING
+        return self._start(u, domain)
+
+    def knock(self, seat: Seat, id: UrlId) -> GateAnswer:
+        u = self._in_hand(seat, id, *HELD)
+        if u is None:
+            return Dropped.CLOSED
+        domain = self.domains[u.url.domain]
+        if u.state is State.ROUTED and (dropped := self._may_not_start(u, domain)) is not None:
+            return dropped
+        return self._knock(u, domain)
+
+    def _knock(self, u: PlainUrl, domain: PlainDomain) -> GateAnswer:
+        if (wait := self._closed_gate(u, domain)) is not None:
+            return wait
+        if domain.busy != u.url.id and (spent := self._out_of_bytes()) is not None:
+            return spent
+        return self._start(u, domain)
+
+    def _may_not_start(self, u: PlainUrl, domain: PlainDomain) -> Dropped | None:
+        if self.status is not CrawlStatus.RUNNING:
+            return Dropped.BUDGET
+        if domain.closed:
+            self._close(u, domain.closed)
+            return Dropped.CLOSED
+        if self.now < domain.not_before:
+            self._let_go(u, State.PARKED)
+            return Dropped.CLOSED
+        return None
+
+    def _closed_gate(self, u: PlainUrl, domain: PlainDomain) -> Wait | None:
+        if domain.busy not in (None, u.url.id):
+            return Wait(0, Why.BUSY)
+        if self.now < domain.not_before:
+            return Wait(domain.not_before - self.now, Why.NOT_BEFORE)
+        if self.now < domain.next_at:
+            return Wait(domain.next_at - self.now, Why.DELAY)
+        return None
+
+    def _out_of_bytes(self) -> Wait | Dropped | None:
+        committed = self.used_bytes + self.charged_bytes + self.reserved_bytes
+        if committed + self.rules.request_bytes <= self.rules.max_bytes:
+            return None
+        return Wait(0, Why.BUDGET) if self.reserved_bytes else self._drain(CrawlOutcome.BYTE_BUDGET)
+
+    def _drain(self, outcome: CrawlOutcome) -> Dropped:
+        self.stop(outcome)
+        return Dropped.BUDGET
+
+    def _start(self, u: PlainUrl, domain: PlainDomain) -> Go:
+        domain.busy, domain.next_at = u.url.id, self.now + domain.delay_s
+        return self._go()
+
+    def _go(self) -> Go:
+        return Go(self.rules.request_bytes, len(self.scope))
+
+    def leave(self, seat: Seat, id: UrlId, visit: Visit, until_s: float | None = None) -> None:
+        u = self._in_hand(seat, id, *HELD)
+        if u is None or self.domains[u.url.domain].busy != id:
+            return
+        domain = self.domains[u.url.domain]
+        domain.busy = None
+        self._settle(domain, visit)
+        domain.next_at = max(domain.next_at, self.now - visit.since_start_s + domain.delay_s)
+        if until_s is not None:
+            domain.not_before = max(domain.not_before, self.now + until_s)
+
+    def judge(self, seat: Seat, content: Content) -> Judgement:
+        if self._in_hand(seat, content.id, State.FETCHING) is None:
+            return Dropped.CLOSED
+        own = self.contents.get(content.id)
+        if own is not None and own.exact == content.exact:
+            return Fresh()
+        self.contents.pop(content.id, None)
+        alike = [(self._similarity(content, other), id) for id, other in self.contents.items()]
+        stored = [(s, id) for s, id in alike if s is not None and self.urls[id].state is State.CLOSED]
+        if stored:
+            similarity, twin = max(stored, key=lambda pair: pair[0] or 0)
+            return Twin(twin, similarity or 0)
+        if any(s is not None for s, _ in alike):
+            return Wait(0, Why.TWIN)
+        self.contents[content.id] = content
+        return Fresh()
+
+    def _similarity(self, one: Content, other: Content) -> float | None:
+        """How alike two pages are, or None if not alike enough."""
+        if one.exact == other.exact:
+            return 1.0
+        if self.rules.similarity is None or not set(one.bands) & set(other.bands):
+            return None
+        values = [(one.signature[n : n + 4], other.signature[n : n + 4]) for n in range(0, len(one.signature), 4)]
+        similarity = sum(a == b for a, b in values) / len(values)
+        return similarity if similarity >= self.rules.similarity else None
+
+    def finish(self, seat: Seat, closings: Sequence[Closing]) -> list[Url]:
+        self.seated(seat)
+        new = []
+        for closing in closings:
+            u = self._in_hand(seat, closing.id, State.FETCHING)
+            if u is None:
+                continue
+            self._let_go(u, State.CLOSED, closing.visit, stored=closing.facts.blob is not None)
+            u.outcome, u.facts = closing.outcome, closing.facts
+            if closing.scope_host is not None:
+                self.scope.add(closing.scope_host)
+            if closing.target is not None:
+                new += self.add([self._child(closing.target, u, u.url.depth, u.url.hop + 1)])
+            new += self.add([self._child(link, u, u.url.depth + 1, 0) for link in closing.links])
+        return new
+
+    def _child(self, link: Link, of: PlainUrl, depth: int, hop: int) -> Url:
+        return Url(link.id, link.url, link.domain, depth, hop, of.url.id)
+
+    def defer(self, seat: Seat, deferrals: Sequence[Deferral]) -> None:
+        self.seated(seat)
+        for deferral in deferrals:
+            u = self._in_hand(seat, deferral.id, State.FETCHING)
+            if u is None:
+                continue
+            domain = self.domains[u.url.domain]
+            self._let_go(u, State.PARKED, deferral.visit)
+            if deferral.until_s is not None:
+                domain.not_before = max(domain.not_before, self.now + deferral.until_s)
+                self._make_due(domain)
+            u.deferrals += 1
+            u.suspect = 0
+
+    def pass_up(self, seat: Seat, endings: Sequence[PassedUp]) -> None:
+        self.seated(seat)
+        for ending in endings:
+            u = self._in_hand(seat, ending.id, State.ROUTED)
+            if u is not None:
+                self._close(u, ending.outcome)
