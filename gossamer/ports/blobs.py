@@ -8,9 +8,15 @@ Must not know: URLs' states, or whether a crawl is alive (it is told).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from gossamer.ids import CrawlId
+
+#: What describes the transfer (RFC 9110 section 7.6.1, RFC 9112 section 6). The body is de-chunked, so a reader that believed
+#: these would cut it wrongly: stores leave them out, and write a `Content-Length` that is true.
+TRANSFER_HEADERS: Final = frozenset(
+    {"connection", "content-length", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +26,8 @@ class Capture:
     url: str  #: as requested
     fetched_at: float  #: seconds since 1970; kept to the microsecond
     status: int
-    headers: Sequence[tuple[str, str]]  #: in order; those that describe the transfer, not the content, don't come back
+    #: In order. Those that describe the transfer, not the content, don't come back; nor do those beyond the first 30 KiB.
+    headers: Sequence[tuple[str, str]]
     body: bytes
     address: str | None = None  #: the IP address that was dialled
 
@@ -58,7 +65,7 @@ class Blobs(Protocol):
         ...
 
     async def sweep(self, gone: Callable[[CrawlId], bool]) -> list[CrawlId]:
-        """Deletes everything of each crawl in the store (this one's neighbours) that `gone` is true for; names them."""
+        """Deletes everything of each crawl in the store, this one included, that `gone` is true for; names them."""
         ...
 
     async def close(self) -> None: ...

@@ -29,7 +29,7 @@ class Delivery:
     queue: str
     tag: int
     body: bytes
-    redelivered: bool  #: it may have been seen before; the other way round nothing is promised
+    redelivered: bool  #: it was in somebody's hands before; never True for one that was not
 
 
 class Subscription(Protocol):
@@ -44,11 +44,14 @@ class Subscription(Protocol):
         ...
 
     def take(self, queue: str, most: int) -> list[Delivery]:
-        """Up to `most` messages of one queue, the oldest first; none if none is ready. Never waits."""
+        """Up to `most` messages of one queue, the oldest first (what was given back may come later). Never waits."""
         ...
 
     async def wait(self, timeout_s: float) -> bool:
-        """Returns True as soon as any of the queues has something to take, False when the time is over."""
+        """Returns True as soon as any of the queues has something to take, False when the time is over.
+
+        Raises `BrokerUnavailable` when the subscription is over (closed, or its connection lost): there is nothing to wait for.
+        """
         ...
 
     async def ack(self, deliveries: Sequence[Delivery]) -> None:
@@ -79,7 +82,10 @@ class Broker(Protocol):
         ...
 
     async def subscribe(self, queues: Sequence[str], prefetch: int) -> Subscription:
-        """Starts consuming. Several subscribers of one queue share its messages."""
+        """Starts consuming. Several subscribers of one queue share its messages.
+
+        Raises `BrokerUnavailable` for a queue that does not exist: the crawl's queues were removed, or not declared yet.
+        """
         ...
 
     async def depths(self) -> dict[str, int]:

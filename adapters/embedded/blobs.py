@@ -1,0 +1,191 @@
+"""Blobs in a directory: each segment a file, `<root>/<crawl>/segments/<name>.warc.gz`.
+
+A segment is written under a temporary name, made durable, and then renamed; so whatever has a segment's name is whole, at any
+moment and after any crash. Names are made here and never from anything that came from the web.
+Must not know: what is in a record (`warc.py` does), whether a crawl is alive (it is told). What others keep in `<root>` stays.
+"""
+
+import asyncio
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, TypeVar
+
+from adapters import warc
+from gossamer.clock import Clock, SystemClock
+from gossamer.errors import BlobsUnavailable
+from gossamer.ids import CrawlId
+from gossamer.ports.blobs import BlobRef, Capture
+
+#: One may wait for the disk while another packs. Threads of our own: in the event loop's a hung module would hold up the store.
+THREADS: Final = 2
+
+_SUFFIX: Final = ".warc.gz"
+_CRAWL: Final = re.compile(r"[A-Za-z0-9-]+")
+_NAME: Final = re.compile(r"[0-9]{16}-[0-9a-f]{8}")  # microseconds since 1970, and what tells apart two of the same one
+_LEFTOVER: Final = re.compile(rf"\.{_NAME.pattern}\.part")
+
+T = TypeVar("T")
+
+
+class DirectoryBlobs:
+    """The segments of one crawl in a directory that its neighbours share: the port `Blobs`. Opening it changes nothing there."""
+
+    def __init__(self, root: Path, crawl: CrawlId, clock: Clock | None = None) -> None:
+        assert _CRAWL.fullmatch(crawl)
+        self._root = root
+        self._directory = root / crawl / "segments"
+        self._clock = clock or SystemClock()
+        self._newest_us: int | None = None  # None: what an earlier process left has not been looked at yet
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="blobs")
+
+    async def remove_leftovers(self) -> None:
+        """Deletes what a crash left of segments half written. For the crawl's owner alone, before its first `put`.
+
+        Whoever only reads must not call it. If another process is writing all the same, its `put` fails and gives no reference.
+        """
+        await self._in_thread(lambda: _remove_leftovers(self._directory))
+
+    async def put(self, captures: Sequence[Capture]) -> list[BlobRef]:
+        if not captures:
+            return []
+        name = await self._next_name()
+
+        def pack_and_store() -> list[BlobRef]:
+            data, refs = warc.write(name, captures)
+            _store(self._path(name), data)
+            return refs
+
+        return await self._in_thread(pack_and_store)
+
+    async def get(self, ref: BlobRef) -> Capture | None:
+        def fetch_and_unpack() -> Capture | None:
+            member = _load(self._path(ref.segment), ref.offset, ref.length)
+            return None if member is None else warc.read(member, ref.sha256)
+
+        return await self._in_thread(fetch_and_unpack) if _NAME.fullmatch(ref.segment) else None
+
+    async def segments(self) -> list[str]:
+        return await self._in_thread(lambda: _segments(self._directory))
+
+    async def read(self, segment: str) -> bytes | None:
+        if not _NAME.fullmatch(segment):  # a path out of the directory is no segment either
+            return None
+        return await self._in_thread(lambda: _load(self._path(segment), 0, -1))
+
+    async def sweep(self, gone: Callable[[CrawlId], bool]) -> list[CrawlId]:
+        crawls = await self._in_thread(lambda: _crawls(self._root))
+        # Asked here and not in the thread: the answer may come from a ledger, which is not made for other threads.
+        swept = [crawl for crawl in crawls if gone(crawl)]
+
+        def remove() -> None:
+            for crawl in swept:
+                _remove_segments(self._root / crawl)
+
+        await self._in_thread(remove)
+        return swept
+
+    async def close(self) -> None:
+        # Not in one of the threads that it waits for.
+        await asyncio.to_thread(self._threads.shutdown)
+
+    async def _next_name(self) -> str:
+        """Later than every name so far, also if the machine's clock was set back, and nobody else's."""
+        if self._newest_us is None:
+            names = await self.segments()
+            found_us = int(names[-1].partition("-")[0]) if names else 0
+            self._newest_us = max(found_us, self._newest_us or 0)  # another `put` may have been quicker
+        self._newest_us = max(round(self._clock.now() * 1_000_000), self._newest_us + 1)
+        return f"{self._newest_us:016d}-{secrets.token_hex(4)}"
+
+    def _path(self, segment: str) -> Path:
+        return self._directory / f"{segment}{_SUFFIX}"
+
+    async def _in_thread(self, do: Callable[[], T]) -> T:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, do)
+        except OSError as error:
+            raise BlobsUnavailable(f"the blob directory can't be used: {error}") from error
+
+
+def _store(path: Path, data: bytes) -> None:
+    """Leaves the file there, whole and durable, or raises and leaves nothing that could be taken for it."""
+    _make_directory(path.parent)
+    temporary = path.with_name(f".{path.name.removesuffix(_SUFFIX)}.part")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        # Not before the bytes are on the disk: a name that survives a power cut must not name an empty file.
+        temporary.replace(path)
+        _sync(path.parent)
+    except OSError:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def _make_directory(directory: Path) -> None:
+    """As `mkdir -p`, each new directory durable in its parent."""
+    if directory.is_dir():
+        return
+    _make_directory(directory.parent)
+    with suppress(FileExistsError):
+        directory.mkdir()
+    _sync(directory.parent)
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _load(path: Path, offset: int, length: int) -> bytes | None:
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            return file.read(length)
+    except FileNotFoundError:
+        return None
+
+
+def _names(directory: Path) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except FileNotFoundError:
+        return []
+
+
+def _segments(directory: Path) -> list[str]:
+    names = (name.removesuffix(_SUFFIX) for name in _names(directory) if name.endswith(_SUFFIX))
+    return sorted(name for name in names if _NAME.fullmatch(name))
+
+
+def _remove_leftovers(directory: Path) -> None:
+    for name in _names(directory):
+        if _LEFTOVER.fullmatch(name):
+            (directory / name).unlink(missing_ok=True)
+
+
+def _crawls(root: Path) -> list[CrawlId]:
+    """The crawls that have segments here. A symbolic link is none: it leads to what is not ours to delete."""
+    names = sorted(name for name in _names(root) if _CRAWL.fullmatch(name))
+    directories = ((name, root / name, root / name / "segments") for name in names)
+    return [CrawlId(name) for name, *both in directories if all(path.is_dir() and not path.is_symlink() for path in both)]
+
+
+def _remove_segments(crawl: Path) -> None:
+    with suppress(FileNotFoundError):  # another process is sweeping as well
+        shutil.rmtree(crawl / "segments")
+    # The directory may hold more than segments: the ledger's file, say.
+    with suppress(OSError):
+        crawl.rmdir()
