@@ -466,6 +466,21 @@ class LedgerContract:
 
         assert [routing.url for routing in await crawl.ledger.promote(10)] == [a]
 
+    async def test_a_due_domain_whose_worker_died_goes_to_a_live_one(self, harness: LedgerHarness) -> None:
+        crawl, (dead,) = await begun(harness)
+        urls = [url(n) for n in range(6)]
+        await crawl.ledger.add(urls)
+        await crawl.ledger.route([(u.id, 50) for u in urls])  # four routed, two parked
+        await crawl.ledger.pass_up(dead, [PassedUp(id=urls[0].id, outcome=Outcome.ROBOTS_DENIED)])  # it is due now
+        await crawl.advance(10)
+        live = await crawl.ledger.register("live")
+        await crawl.advance(5)
+
+        promoted = await crawl.ledger.promote(10)
+
+        assert {routing.worker for routing in promoted} == {live.worker}
+        assert (await crawl.domain()).owner == live.worker
+
     # --- The gate ---
 
     async def test_one_request_at_a_time_and_a_delay_between_two(self, harness: LedgerHarness) -> None:
@@ -555,6 +570,19 @@ class LedgerContract:
         assert (await crawl.record(url(1))).deferrals == 1
         await crawl.advance(5)
         assert {routing.url.id for routing in await crawl.ledger.promote(10)} == {url(1).id, url(2).id, url(3).id}
+
+    async def test_a_url_parked_before_not_before_with_nothing_out_comes_back(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness)
+        await crawl.routed(url(1))
+        await crawl.ledger.knock(seat, url(1).id)
+        await crawl.ledger.leave(seat, url(1).id, Visit(), until_s=5)
+        await crawl.ledger.pass_up(seat, [PassedUp(id=url(1).id, outcome=Outcome.ROBOTS_DENIED)])
+        await crawl.ledger.add([url(2)])
+
+        assert await crawl.ledger.route([(url(2).id, 50)]) == [Unrouted.PARKED]
+
+        await crawl.advance(5)
+        assert [routing.url for routing in await crawl.ledger.promote(10)] == [url(2)]
 
     async def test_a_knock_passes_the_same_gate_but_reserves_no_page(self, harness: LedgerHarness) -> None:
         crawl, (seat,) = await begun(harness, rules(max_pages=1))
@@ -774,6 +802,7 @@ class LedgerContract:
         assert [(await crawl.record(u)).outcome for u in (url(7), urls[5])] == [Outcome.SHED, Outcome.SHED]
         assert await crawl.ledger.shed(100) == 1
         assert [await crawl.state(u) for u in urls[:4]] == [State.ROUTED] * 4
+        assert (await crawl.domain()).parked == 0
 
     async def test_a_domain_that_keeps_failing_rests_longer_and_longer_and_is_given_up(self, harness: LedgerHarness) -> None:
         crawl, (seat,) = await begun(harness, rules(delay_s=0.0))
@@ -834,16 +863,43 @@ class LedgerContract:
 
     async def test_a_good_answer_forgives_a_domain_its_failures(self, harness: LedgerHarness) -> None:
         crawl, (seat,) = await begun(harness, rules(delay_s=0.0))
-        for number in range(2):
+        for number in range(3):
             await crawl.fetching(seat, url(number))
             visit = Visit(failed=Outcome.TIMEOUT)
             await crawl.ledger.finish(seat, [Closing(id=url(number).id, outcome=Outcome.TIMEOUT, visit=visit)])
-        assert (await crawl.domain()).failures == 2
+        domain = await crawl.domain()
+        assert (domain.failures, domain.rests) == (3, 1)
+        await crawl.advance(10)
 
         await crawl.fetching(seat, url(3))
         await crawl.ledger.finish(seat, [Closing(id=url(3).id, outcome=Outcome.GONE, visit=Visit(answered=True))])
 
-        assert (await crawl.domain()).failures == 0
+        domain = await crawl.domain()
+        assert (domain.failures, domain.rests) == (0, 0)
+
+    async def test_a_failure_that_comes_while_a_domain_rests_is_no_reason_to_rest_again(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness, rules(delay_s=0.0))
+        urls = [url(number) for number in range(4)]
+        for one in urls:  # each is being fetched, its request over: they wait for their retry
+            await crawl.fetching(seat, one)
+            await crawl.ledger.leave(seat, one.id, Visit())
+
+        closings = [Closing(id=u.id, outcome=Outcome.TIMEOUT, visit=Visit(failed=Outcome.TIMEOUT)) for u in urls]
+        await crawl.ledger.finish(seat, closings)
+
+        domain = await crawl.domain()
+        assert (domain.failures, domain.rests, domain.closed) == (4, 1, None)
+
+    async def test_a_deferral_is_no_rest_that_would_excuse_its_failure(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness, rules(delay_s=0.0))
+        for number in range(3):
+            await crawl.fetching(seat, url(number))
+            deferral = Deferral(id=url(number).id, until_s=5, visit=Visit(failed=Outcome.HTTP_ERROR))
+            await crawl.ledger.defer(seat, [deferral])
+            await crawl.advance(5)
+            assert (await crawl.domain()).rests == number // 2
+
+        assert (await crawl.domain()).not_before == pytest.approx(harness.now() + 5, abs=0.5), "10 s from the third failure"
 
     # --- Asking ---
 
