@@ -373,6 +373,39 @@ class LedgerContract:
         record = await crawl.record(url(1))
         assert (record.suspect, record.deaths) == (False, 0)
 
+    async def test_a_suspect_that_is_being_fetched_is_cleared_by_that_visit_alone(self, harness: LedgerHarness) -> None:
+        crawl, (lapsed,) = await begun(harness)
+        await crawl.fetching(lapsed, url(1))
+        await crawl.advance(16)
+        seat = await crawl.ledger.register("another")
+        await crawl.advance(1)
+        await crawl.fetching(seat, url(1))
+
+        await crawl.ledger.register("process 0", formerly=lapsed)
+
+        b, c = url(2, "b.example"), url(3, "c.example")
+        await crawl.finish(seat, url(1))
+        await crawl.ledger.add([b, c])
+        held = {one: await crawl.ledger.route([(one.id, 50)]) for one in (b, c)}
+        mine = [one for one, answer in held.items() if answer == [seat.worker]]
+        assert all(isinstance(answer, Go) for answer in await crawl.ledger.begin(seat, [one.id for one in mine]))
+        await crawl.routed(url(4, "d.example"), url(5, "e.example"), url(6, "f.example"))
+        more = [one.id for one in await crawl.ledger.held(seat)]
+        assert all(isinstance(answer, Go) for answer in await crawl.ledger.begin(seat, more))
+
+    async def test_a_suspect_that_is_deferred_by_a_living_worker_is_no_suspect(self, harness: LedgerHarness) -> None:
+        crawl, (dead,) = await begun(harness)
+        await crawl.fetching(dead, url(1))
+        await crawl.advance(16)
+        seat = await crawl.ledger.register("another")
+        await crawl.advance(1)
+        await crawl.fetching(seat, url(1))
+        assert (await crawl.record(url(1))).suspect
+
+        await crawl.ledger.defer(seat, [Deferral(id=url(1).id)])
+
+        assert not (await crawl.record(url(1))).suspect
+
     # --- Route and promote ---
 
     async def test_a_domain_stays_with_its_worker(self, harness: LedgerHarness) -> None:
@@ -404,6 +437,18 @@ class LedgerContract:
             await crawl.ledger.renew(second)
         await crawl.ledger.add([url(5)])
         assert await crawl.ledger.route([(url(5).id, 50)]) == [second.worker], "after five minutes the least loaded"
+
+    async def test_a_domain_with_something_out_stays_with_its_worker_however_long(self, harness: LedgerHarness) -> None:
+        crawl, seats = await begun(harness, workers=2)
+        await crawl.routed(url(1))
+        for _ in range(40):
+            await crawl.advance(10)
+            for seat in seats:
+                await crawl.ledger.renew(seat)
+
+        await crawl.routed(url(2))
+
+        assert (await crawl.record(url(2))).worker == (await crawl.record(url(1))).worker == 0
 
     async def test_a_doubled_hint_is_routed_once(self, harness: LedgerHarness) -> None:
         crawl, _ = await begun(harness)
@@ -544,6 +589,18 @@ class LedgerContract:
 
         counts = await crawl.ledger.counts()
         assert (counts.requests, counts.reserved_bytes, counts.fetching) == (1, REQUEST_BYTES, 1)
+
+    async def test_a_url_begun_again_when_its_request_is_over_passes_the_gate_again(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness)
+        await crawl.fetching(seat, url(1))
+        await crawl.ledger.leave(seat, url(1).id, Visit())
+
+        (answer,) = await crawl.ledger.begin(seat, [url(1).id])
+        assert isinstance(answer, Wait)
+        assert answer.why is Why.DELAY
+        await crawl.advance(1)
+        assert isinstance((await crawl.ledger.begin(seat, [url(1).id]))[0], Go)
+        assert (await crawl.ledger.counts()).fetching == 1
 
     async def test_a_url_that_is_not_the_workers_is_not_begun(self, harness: LedgerHarness) -> None:
         crawl, (first, second) = await begun(harness, workers=2)
