@@ -38,7 +38,8 @@ asyncio.run(main())
 
 def run(crash_at: str) -> tuple[int, list[str]]:
     environment = {**os.environ, VARIABLE: crash_at}
-    done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, timeout=60, check=False)
+    command = [sys.executable, "-c", SCRIPT]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     return done.returncode, done.stdout.split("\n")[:-1]
 
 
