@@ -4,12 +4,14 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from adapters.embedded.ledger import SqliteLedger
+from adapters.embedded.verbs.desk import Desk
 from gossamer.clock import ManualClock
 from gossamer.errors import Fenced, LedgerUnavailable
 from gossamer.ids import Epoch, UrlId, WorkerId
@@ -33,7 +35,12 @@ async def ledger(tmp_path: Path) -> AsyncIterator[SqliteLedger]:
 async def test_calls_that_come_together_are_one_commit(ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch) -> None:
     groups: list[int] = []
     run_group = ledger._run_group
-    monkeypatch.setattr(ledger, "_run_group", lambda verbs: (groups.append(len(verbs)), run_group(verbs))[1])
+
+    def counted(verbs: Sequence[Callable[[Desk], Any]]) -> list[Any]:
+        groups.append(len(verbs))
+        return run_group(verbs)
+
+    monkeypatch.setattr(ledger, "_run_group", counted)
 
     added = await asyncio.gather(*(ledger.add([url(number)]) for number in range(100)))
 
@@ -114,6 +121,7 @@ FULL_DISK = """
 import asyncio, resource, signal, sys
 from pathlib import Path
 from adapters.embedded.ledger import SqliteLedger
+from adapters.embedded.verbs.desk import Desk
 from gossamer.clock import SystemClock
 from gossamer.errors import LedgerUnavailable
 from gossamer.records import Rules
