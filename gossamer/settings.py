@@ -222,7 +222,7 @@ class Patience:
     #: Shorter starts waiting hosts more exactly, and costs CPU.
     tick_s: float = setting(0.05, duration(positive=True), "look every TIME for hosts whose delay is over")
     #: Counted only when the page was fetched alone.
-    poison_deaths: int = setting(2, count(1), "give up a page that killed its worker N times")
+    poison_deaths: int = setting(2, count(), "give up a page that killed its worker N times; 0: never")
     #: Each one waits as long as the host asked.
     max_deferrals: int = setting(3, count(), "put a URL off up to N times when its host says later")
     #: Timeouts, 429 and 5xx; any good answer starts the count again.
