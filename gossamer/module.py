@@ -1,14 +1,16 @@
 """The door for modules: what somebody writes who wants to do something with each page.
 
 A module is a class with a `visit`; the rest has defaults. It is handed pages after they are stored, and changes nothing: its
-output is its own (a file, a table, a call). See docs/settings.md for `--module`, and `gossamer.options` for its options.
-Must not know: anything of the crawler. This file and `page.py` are all that a module's author has to read.
+output is its own (a file, a table, a call). docs/modules.md shows how to write one.
+Must not know: anything of the crawler. This file and `page.py` are all that a module's author has to read; `parts.py` helps
+those who write files.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from gossamer.ids import CrawlId, Epoch, WorkerId
 from gossamer.page import Page
@@ -35,6 +37,17 @@ class Module(ABC):
     taking longer than `--module-timeout` (30 s). A module that goes on so is switched off, loudly.
     """
 
+    #: False for a module that has nothing to do with pages: its `visit` is never called, and no page is made for it.
+    wants_pages: ClassVar[bool] = True
+
+    def outputs(self, crawl: CrawlInfo) -> Sequence[Path]:
+        """Called before the crawl and after it: the files of lines that this module writes as parts (`gossamer.parts`).
+
+        At the end of the crawl the parts of all workers are merged into each of them. The answer must not depend on the
+        worker or the epoch. Not for files that a module writes by itself: those are its own business.
+        """
+        return ()
+
     async def open(self, crawl: CrawlInfo) -> None:  # noqa: B027  # optional, not forgotten
         """Called once, before the first page. If it raises, the worker does not start."""
 
@@ -49,7 +62,9 @@ class Module(ABC):
     async def flush(self) -> None:  # noqa: B027
         """Called before the pages visited since the last time are closed; they won't come again once it has returned.
 
-        What must not be lost is made durable here: a buffer written out, a batch sent.
+        What must not be lost is made durable here: a buffer written out, a batch sent. Never called while a plain `visit`
+        runs; an async one may be under way for later pages, so take what there is before the first await. If it raises it is
+        called once more, so it must not forget what it could not write.
         """
 
     async def close(self) -> None:  # noqa: B027

@@ -31,6 +31,7 @@ class Page:
     title: str  #: empty if it has none
     links: tuple[str, ...]  #: where it links to: URLs as they would be requested, in the page's order, also those not followed
     sha256: bytes  #: of the body, decompressed and not yet decoded: 32 bytes
+    size: int  #: length of the body in bytes, decompressed and not yet decoded
     _tree: Any = field(default=None, init=False, repr=False, compare=False)
 
     def header(self, name: str) -> str | None:

@@ -23,6 +23,7 @@ PAGE = Page(
     title="A title",
     links=(),
     sha256=bytes(32),
+    size=16,
 )
 
 

@@ -24,6 +24,7 @@ def a_page(html: str = "<title>t</title>") -> Page:
         title="t",
         links=("http://h/y",),
         sha256=bytes(32),
+        size=16,
     )
 
 

@@ -1,0 +1,93 @@
+"""Calls made together: whoever comes while a call is under way goes into the next one.
+
+A verb on thirty pages costs little more than on one, so what several tasks want at about the same time is asked once. Nobody
+waits for a timer: a lone caller is served at once, and groups grow with the load by themselves. `linger_s` is for what is dear to call
+(a blob store): the first one waits that long for company.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+from gossamer.clock import Clock
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class Together(Generic[A, B]):
+    """`await together(item)` is `(await call([… item …]))[its place]`."""
+
+    def __init__(
+        self,
+        call: Callable[[Sequence[A]], Awaitable[Sequence[B]]],
+        *,
+        most: int,
+        linger_s: float = 0.0,
+        clock: Clock | None = None,
+        full: Callable[[Sequence[A]], bool] = lambda items: False,
+    ) -> None:
+        assert most > 0
+        assert linger_s == 0 or clock is not None
+        self._call = call
+        self._most = most
+        self._linger_s = linger_s
+        self._clock = clock
+        self._full = full
+        self._waiting: list[tuple[A, asyncio.Future[B]]] = []
+        self._caller: asyncio.Task[None] | None = None
+        self._enough = asyncio.Event()
+
+    def __len__(self) -> int:
+        """How many wait for their call to begin."""
+        return len(self._waiting)
+
+    async def __call__(self, item: A) -> B:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[B] = loop.create_future()
+        self._waiting.append((item, answer))
+        self._look()
+        if self._caller is None:
+            self._caller = loop.create_task(self._work())
+        return await answer
+
+    def hurry(self) -> None:
+        """Nobody else will come for now: don't linger."""
+        self._enough.set()
+
+    def _look(self) -> None:
+        """Whether those who wait are company enough."""
+        if self._linger_s and (len(self._waiting) >= self._most or self._full([item for item, _ in self._waiting])):
+            self._enough.set()
+
+    async def _work(self) -> None:
+        """Calls until nobody waits. What a call raises is everybody's answer, so this task never fails."""
+        try:
+            while self._waiting:
+                await self._company()
+                group, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
+                self._enough.clear()
+                self._look()
+                try:
+                    answers = await self._call([item for item, _ in group])
+                except Exception as error:
+                    for _, future in group:
+                        if not future.done():
+                            future.set_exception(error)
+                    continue
+                assert len(answers) == len(group)
+                for (_, future), answer in zip(group, answers, strict=True):
+                    if not future.done():
+                        future.set_result(answer)
+        finally:
+            self._caller = None
+
+    async def _company(self) -> None:
+        if self._clock is not None and self._linger_s and not self._enough.is_set():
+            timer = asyncio.ensure_future(self._clock.sleep(self._linger_s))
+            enough = asyncio.ensure_future(self._enough.wait())
+            try:
+                await asyncio.wait((timer, enough), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                timer.cancel()
+                enough.cancel()

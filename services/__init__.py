@@ -1,0 +1,1 @@
+"""The roles of a crawl: a folder for each, which imports none of the others."""

@@ -1,0 +1,41 @@
+"""Store: pages become records of a segment, several to a segment.
+
+A page waits a moment for company, since a segment costs as much as many pages in it; its domain does not wait with it.
+"""
+
+import random
+from collections.abc import Sequence
+from typing import Final
+
+from gossamer.clock import Clock
+from gossamer.crash import step
+from gossamer.patience import persist
+from gossamer.ports.blobs import BlobRef, Blobs, Capture
+from gossamer.together import Together
+
+SEGMENT_BYTES: Final = 1_000_000
+SEGMENT_PAGES: Final = 256
+LINGER_S: Final = 0.25
+
+
+class Store:
+    def __init__(self, blobs: Blobs, clock: Clock, rng: random.Random) -> None:
+        self._blobs, self._clock, self._rng = blobs, clock, rng
+        self._put = Together(self._put_all, most=SEGMENT_PAGES, linger_s=LINGER_S, clock=clock, full=_is_full)
+
+    @step("worker.store")
+    async def store(self, capture: Capture) -> BlobRef:
+        """Where the page lies, once it is safely there. A store that is away is waited for."""
+        return await self._put(capture)
+
+    def hurry(self) -> None:
+        """Nothing else is on its way: don't wait for company."""
+        self._put.hurry()
+
+    async def _put_all(self, captures: Sequence[Capture]) -> Sequence[BlobRef]:
+        refs: list[BlobRef] = await persist(lambda: self._blobs.put(captures), "blobs", self._clock, self._rng)
+        return refs
+
+
+def _is_full(captures: Sequence[Capture]) -> bool:
+    return sum(len(capture.body) for capture in captures) >= SEGMENT_BYTES
