@@ -132,9 +132,7 @@ async def bench(known: int, rounds: int, pages: int, new_links: int, near: bool)
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--known", type=int, default=300_000, help="URLs that the ledger knows at the start (default %(default)s)"
-    )
+    parser.add_argument("--known", type=int, default=300_000, help="URLs that the ledger knows at the start (default %(default)s)")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--pages", type=int, default=1_600, help="pages a round (default %(default)s)")
     options = parser.parse_args()

@@ -1,8 +1,8 @@
 """Calls made together: whoever comes while a call is under way goes into the next one.
 
 A verb on thirty pages costs little more than on one, so what several tasks want at about the same time is asked once. Nobody
-waits for a timer: a lone caller is served at once, and groups grow with the load by themselves. `linger_s` is for what is dear to call
-(a blob store): the first one waits that long for company.
+waits for a timer: a lone caller is served at once, and groups grow with the load by themselves. `linger_s` is for what is dear to
+call (a blob store): the first one waits that long for company.
 """
 
 import asyncio

@@ -451,9 +451,7 @@ class BrokerContract:
             await subscription.wait(WITHIN_S)
 
     @pytest.mark.parametrize("queue", ["a", "b"])
-    async def test_a_message_wakes_whoever_waits_for_any_of_its_queues(
-        self, broker: Broker, connect: Connect, queue: str
-    ) -> None:
+    async def test_a_message_wakes_whoever_waits_for_any_of_its_queues(self, broker: Broker, connect: Connect, queue: str) -> None:
         await broker.declare({"a": 10, "b": 10})
         subscription = await broker.subscribe(["a", "b"], prefetch=10)
         publisher = await connect()

@@ -761,9 +761,7 @@ class LedgerContract:
 
         assert await crawl.ledger.judge(seat, [Content(id=b.id, exact=b"text")]) == [Fresh()]
 
-    async def test_near_duplicates_are_found_by_a_shared_band_and_judged_by_their_signatures(
-        self, harness: LedgerHarness
-    ) -> None:
+    async def test_near_duplicates_are_found_by_a_shared_band_and_judged_by_their_signatures(self, harness: LedgerHarness) -> None:
         crawl, (seat,) = await begun(harness, rules(similarity=0.9))
         a, near, far, apart = (url(n, f"{n}.example") for n in range(4))
         await crawl.fetching(seat, a, near, far, apart)
@@ -972,9 +970,7 @@ class LedgerContract:
         assert offered[:6] == best
         assert {u for u, _ in offered[6:]} == set(urls[:2])
 
-    async def test_what_was_offered_is_not_offered_again_at_once_unless_the_queues_are_empty(
-        self, harness: LedgerHarness
-    ) -> None:
+    async def test_what_was_offered_is_not_offered_again_at_once_unless_the_queues_are_empty(self, harness: LedgerHarness) -> None:
         crawl, _ = await begun(harness)
         await crawl.ledger.add([url(1), url(2)])
         assert len(await crawl.ledger.waiting(10, idle=False)) == 2

@@ -19,7 +19,7 @@ class Judge:
         self._judge = Together(self._judge_all, most=GROUP)
 
     @step("worker.judge")
-    async def judge(self, id: UrlId, sha256: bytes) -> Fresh | Twin | Dropped:
+    async def __call__(self, id: UrlId, sha256: bytes) -> Fresh | Twin | Dropped:
         content = Content(id=id, exact=sha256)
         while isinstance(judgement := await self._judge(content), Wait):
             await self._clock.sleep(judgement.seconds)

@@ -9,9 +9,11 @@ from typing import Final
 
 from gossamer.clock import Clock
 from gossamer.crash import step
+from gossamer.messages import Url
 from gossamer.patience import persist
 from gossamer.ports.blobs import BlobRef, Blobs, Capture
 from gossamer.together import Together
+from services.worker.download import Answer
 
 SEGMENT_BYTES: Final = 1_000_000
 SEGMENT_PAGES: Final = 256
@@ -24,9 +26,11 @@ class Store:
         self._put = Together(self._put_all, most=SEGMENT_PAGES, linger_s=LINGER_S, clock=clock, full=_is_full)
 
     @step("worker.store")
-    async def store(self, capture: Capture) -> BlobRef:
+    async def __call__(self, url: Url, answer: Answer) -> BlobRef:
         """Where the page lies, once it is safely there. A store that is away is waited for."""
-        return await self._put(capture)
+        # When the request went out, by the clock on the wall.
+        fetched_at = self._clock.now() - (self._clock.monotonic() - answer.started_at)
+        return await self._put(Capture(url.url, fetched_at, answer.status, answer.headers, answer.body, answer.address))
 
     def hurry(self) -> None:
         """Nothing else is on its way: don't wait for company."""

@@ -105,9 +105,7 @@ def main() -> int:
         "--limit", type=int, default=3_000_000, metavar="N", help="stop a scenario after N states (default %(default)s)"
     )
     parser.add_argument("--scenario", choices=SCENARIOS, metavar="NAME", help=f"one of: {', '.join(SCENARIOS)}")
-    parser.add_argument(
-        "--faults", type=int, default=1, metavar="K", help="faults per run, with --scenario (default %(default)s)"
-    )
+    parser.add_argument("--faults", type=int, default=1, metavar="K", help="faults per run, with --scenario (default %(default)s)")
     parser.add_argument(
         "--bug", choices=BUGS, metavar="NAME", help="switch on one deliberate bug; the table of a plain run lists them"
     )

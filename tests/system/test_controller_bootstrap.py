@@ -88,6 +88,12 @@ def stamps(root: Path) -> list[str]:
 # --- Before there is an environment -----------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tree as it was checked out."""
+    return copy_of_the_tree(tmp_path_factory.mktemp("bare") / "tree")
+
+
 @pytest.mark.parametrize(
     ("argv", "code", "out", "err"),
     [
@@ -101,16 +107,14 @@ def stamps(root: Path) -> list[str]:
     ],
 )
 def test_help_and_errors_need_nothing_installed_and_make_nothing(
-    argv: list[str], code: int, out: str, err: str, tmp_path: Path
+    argv: list[str], code: int, out: str, err: str, bare: Path
 ) -> None:
-    root = copy_of_the_tree(tmp_path / "tree")
-
     # Without `site` there are no installed packages: importing one would fail.
-    ended, said, complained = start(root, *argv, flags=("-I", "-S"))
+    ended, said, complained = start(bare, *argv, flags=("-I", "-S"))
 
     assert (ended, said[: len(out)], complained[: len(err)]) == (code, out, err)
     assert complained.count("\n") == bool(err)
-    assert not (root / ".venv").exists()
+    assert not (bare / ".venv").exists()
 
 
 def test_the_command_can_be_read_by_pythons_that_are_too_old_for_it() -> None:

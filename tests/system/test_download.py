@@ -276,9 +276,7 @@ PEERS: dict[str, tuple[Script, str]] = {
     ),
     "a redirect with a bomb": (
         replies(
-            status(
-                b"HTTP/1.1 301 M", b"Location: /x", b"Content-Encoding: gzip", b"Content-Length: 9", body=b"\x1f\x8b" + b"x" * 7
-            )
+            status(b"HTTP/1.1 301 M", b"Location: /x", b"Content-Encoding: gzip", b"Content-Length: 9", body=b"\x1f\x8b" + b"x" * 7)
         ),
         REDIRECT,
     ),
@@ -538,7 +536,7 @@ async def test_a_hostile_peer_does_not_slow_another_one_down(downloader: Downloa
         took_s = time.monotonic() - began
         await asyncio.gather(*hostile)
 
-    assert took_s < 0.5
+    assert took_s < 0.9
 
 
 # --- Names and addresses: nothing is dialled that was not judged ---
@@ -611,6 +609,25 @@ async def test_another_address_is_tried_when_one_does_not_answer() -> None:
 
     assert isinstance(answer, Answer)
     assert answer.address == "127.0.0.1"
+
+
+async def test_an_address_of_a_family_that_this_machine_lacks_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def lookup(_: str) -> list[Record]:
+        return [Record("::1", 300), Record("127.0.0.1", 300)]
+
+    def lacking(family: int, *rest: int) -> socket.socket:
+        if family == socket.AF_INET6:
+            raise OSError(errno.EAFNOSUPPORT, "no such family")
+        return socket.socket(family, *rest)
+
+    clock = SystemClock()
+    downloader = Downloader(Resolver(lookup, clock, [*LOOPBACK, ip_network("::1/128")]), clock, user_agent="x")
+    monkeypatch.setattr("services.worker.download.socket", SimpleNamespace(socket=lacking))
+    async with listening(replies(WHOLE)) as peer:
+        answer = await downloader.fetch(asking(peer.port))
+        await downloader.close()
+
+    assert ending(answer) == DONE
 
 
 async def test_the_deadline_counts_from_the_look_up() -> None:

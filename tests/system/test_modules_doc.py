@@ -67,9 +67,7 @@ async def test_the_module_that_keeps_what_it_finds_works() -> None:
 
 def test_the_test_passes(folder: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder), "test_titles.py"]
-    done = subprocess.run(
-        command, env={"PYTHONPATH": f"{ROOT}:{folder}"}, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = subprocess.run(command, env={"PYTHONPATH": f"{ROOT}:{folder}"}, capture_output=True, text=True, timeout=60, check=False)
 
     assert done.returncode == 0, done.stdout
     assert "1 passed" in done.stdout

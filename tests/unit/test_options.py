@@ -155,9 +155,7 @@ def test_an_option_that_is_missing_is_named() -> None:
     def make(*, url: str, least: int = 1) -> None: ...
 
     assert keywords(make, {"url": "x"}, "m") == {"url": "x"}
-    with pytest.raises(
-        SettingsError, match=r"^module m needs the option url; it takes url \(a text\), least \(a whole number\)$"
-    ):
+    with pytest.raises(SettingsError, match=r"^module m needs the option url; it takes url \(a text\), least \(a whole number\)$"):
         keywords(make, {}, "m")
 
 

@@ -95,7 +95,7 @@ async def test_the_first_lingers_for_company_and_no_longer() -> None:
     assert groups == []
     clock.advance(1.0)
 
-    assert await asyncio.gather(first, second) == [1, 2]
+    assert [await first, await second] == [1, 2]
     assert groups == [[1, 2]]
 
 

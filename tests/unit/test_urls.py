@@ -271,9 +271,7 @@ def test_names_that_look_alike_are_two() -> None:
         pytest.param(
             ["http://h/x?id=1", "http://h/x?utm_source=a&id=1&UTM_Campaign=b&gclid=1", "http://h/x?id=1&utm%5Fid"], id="(34e)"
         ),
-        pytest.param(
-            ["http://h/x", "http://h/x;jsessionid=0A.node1", "http://h/x;JSESSIONID=1;jsessionid=2?utm_id=1"], id="(34a)"
-        ),
+        pytest.param(["http://h/x", "http://h/x;jsessionid=0A.node1", "http://h/x;JSESSIONID=1;jsessionid=2?utm_id=1"], id="(34a)"),
         pytest.param(["http://h/a/x", f"http://h/a/(S({'ab1' * 8}))/x", f"http://h/(S({'zz9' * 8}))/a/x"], id="ASP.NET (34b)"),
         pytest.param(
             ["http://h/x", "http://h/x?PHPSESSID=1", f"http://h/x?sid={'0f' * 16}", f"http://h/x?s={'0F' * 16}"], id="(34c)"
@@ -359,9 +357,7 @@ class TestFinder:
     def test_a_relative_link_is_read_anew_on_each_page(self) -> None:
         finder = Finder("http://base.test")
 
-        links = [
-            finder.resolve(base, href) for href in ("x", "http:x") for base in ("http://base.test/a/", "http://base.test/b/")
-        ]
+        links = [finder.resolve(base, href) for href in ("x", "http:x") for base in ("http://base.test/a/", "http://base.test/b/")]
 
         assert [link.url.removeprefix("http://base.test") for link in links] == ["/a/x", "/b/x", "/a/x", "/b/x"]
 

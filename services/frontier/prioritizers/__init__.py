@@ -8,7 +8,6 @@ from gossamer.messages import Url
 from services.frontier.prioritizers.breadth import breadth
 from services.frontier.prioritizers.constant import constant
 
-
 #: A priority for each, in order.
 Prioritizer = Callable[[Sequence[Url]], list[int]]
 

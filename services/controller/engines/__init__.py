@@ -1,0 +1,100 @@
+"""Engines: what runs a crawl. Here is all that the controller knows of one; each file beside this one is one.
+
+The controller asks an engine to run, is shown how it goes, and is told how it ended. Everything that a person sees is made of
+the values below, so that display, report and exit code are the same whatever the crawl stands on.
+Must not know: who watches, or what is done with what they see.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from gossamer.ids import CrawlId, WorkerId
+from gossamer.outcomes import CrawlOutcome
+from gossamer.records import Counts, CrawlRecord, DomainRecord, UrlRecord, WorkerRecord
+from gossamer.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleTrouble:
+    """What a module did not manage, summed over all workers."""
+
+    failures: int
+    last: str  #: the newest, in words; may hold text from the web
+    switched_off: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """How a crawl stands at one moment."""
+
+    status: CrawlRecord
+    counts: Counts
+    workers: Sequence[WorkerRecord]
+    domains: Sequence[DomainRecord]  #: a sample of those with work
+    queues: Mapping[str, int]  #: depths of `urls`, `band.N` and `worker.N`
+    domains_owned: Mapping[WorkerId, int]
+    modules: Mapping[str, ModuleTrouble]  #: those that are in trouble
+    now: float  #: by the ledger's clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a run ended. The crawl may go on in another one."""
+
+    record: CrawlRecord
+    counts: Counts
+    least_gap_s: Mapping[str, float]  #: by domain: the least time seen between the starts of two requests in this run
+    modules: Mapping[str, ModuleTrouble]
+    seeds_failed: bool  #: no seed, nor anything that one redirects to, could be had
+    stalled_on: Sequence[UrlRecord]  #: some of those that are open, if the crawl stalled
+    outputs: Sequence[Path]  #: the files that were merged
+
+    @property
+    def outcome(self) -> CrawlOutcome:
+        """The ledger's, with what it can't know: that a crawl which closed all it had never got anywhere, or was cut off."""
+        if self.seeds_failed and self.record.outcome is CrawlOutcome.COMPLETE:
+            return CrawlOutcome.FAILED
+        return self.record.outcome or CrawlOutcome.STOPPED
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The operator's wish that a run should end. Set by signals, at any moment; never cleared."""
+
+    gently: asyncio.Event = field(default_factory=asyncio.Event)  #: take no more, finish what is in flight
+    now: asyncio.Event = field(default_factory=asyncio.Event)  #: let everything go; comes after `gently`
+
+
+class Engine(Protocol):
+    """One run of one crawl."""
+
+    async def run(self, watch: Callable[[Snapshot], None], stop: Stop) -> Ended:
+        """Crawls to the end: of the work, of a budget, or by `stop` (also by another process, through the ledger).
+
+        `watch` is called about four times a second; it returns at once. Seeds are added again, whether new or resumed: a run
+        may have died before it had added them all. On a crawl that is complete it asks for nothing and returns at once, after
+        it has merged what a killed run left unmerged. Closes what it opened, however it ends.
+        Raises `EngineUnavailable` when the crawl can't go on.
+        """
+        ...
+
+
+class Maker(Protocol):
+    """One kind of engine: the modules in this folder are such, `engines.embedded` for one."""
+
+    def check(self, settings: Settings) -> None:
+        """Raises `SettingsError` for what only the engine can tell: unknown modules, their options, a seed's address.
+
+        Called before anything is made. All seeds are in `settings.start.seeds`, in the form that is requested.
+        """
+        ...
+
+    async def open_engine(self, settings: Settings, crawl: CrawlId, folder: Path, *, resume: bool) -> Engine:
+        """Makes the crawl in its folder, whose lock the caller holds, or takes up the one that is there.
+
+        Keeps `kept.to_text(settings)` with it. Raises `SettingsError` if it can't begin; a new crawl is then removed.
+        """
+        ...

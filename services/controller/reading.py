@@ -1,0 +1,60 @@
+"""A crawl looked at from outside the process that runs it, through its ledger."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from gossamer.errors import NoCrawl, SettingsError
+from gossamer.ports.ledger import Ledger
+from gossamer.records import Counts, CrawlRecord, DomainRecord, WorkerRecord
+from services.controller.crawls import Place, runner
+from services.controller.outside import Outside
+
+DOMAINS_READ = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glance:
+    """How a crawl stands."""
+
+    process: int | None  #: that runs it; None: nobody does
+    record: CrawlRecord
+    counts: Counts
+    workers: list[WorkerRecord]
+    domains: list[DomainRecord]  #: a sample of those with work
+    now: float
+
+
+async def glance(place: Place, outside: Outside) -> Glance:
+    """Raises `SettingsError` if the crawl had not begun, `LedgerUnavailable` if it can't be read."""
+    async with ledger_of(place, outside) as ledger:
+        return Glance(
+            process=runner(place.folder),
+            record=await ledger.crawl(),
+            counts=await ledger.counts(),
+            workers=await ledger.workers(),
+            domains=await ledger.domains(DOMAINS_READ),
+            now=outside.clock.now(),
+        )
+
+
+async def begun(place: Place, outside: Outside) -> CrawlRecord | None:
+    """The crawl's own record; None if it was killed before it had one, so that nothing was asked for or kept."""
+    ledger = outside.open_ledger(place.folder, outside.clock)
+    try:
+        return await ledger.crawl()
+    except NoCrawl:
+        return None
+    finally:
+        await ledger.close()
+
+
+@asynccontextmanager
+async def ledger_of(place: Place, outside: Outside) -> AsyncIterator[Ledger]:
+    ledger = outside.open_ledger(place.folder, outside.clock)
+    try:
+        yield ledger
+    except NoCrawl:
+        raise SettingsError(f"crawl {place.id} has not begun") from None
+    finally:
+        await ledger.close()

@@ -1,0 +1,45 @@
+"""`stop`: ends a crawl that another process runs, gently, by a word in its ledger; and waits until that process is through."""
+
+from typing import Final
+
+from gossamer.outcomes import CrawlOutcome
+from services.controller.crawls import Place, runner
+from services.controller.exits import Exit
+from services.controller.outside import Outside
+from services.controller.reading import glance, ledger_of
+from services.controller.status import status_text
+from services.controller.wording import span
+
+#: Two attempts at a page and a module's deadline, twice over: what is in flight is through by then.
+PATIENCE_S: Final = 180.0
+LOOK_EVERY_S: Final = 0.25
+TELL_EVERY_S: Final = 5.0
+
+
+async def stop(place: Place, outside: Outside) -> Exit:
+    """Returns when the run has ended, or when that takes too long."""
+    if runner(place.folder) is None:
+        outside.stdout.write(f"There is nothing to stop.\n{status_text(place, await glance(place, outside))}")
+        return Exit.DONE
+    async with ledger_of(place, outside) as ledger:
+        await ledger.stop(CrawlOutcome.STOPPED)
+    outside.stderr.write(f"Stopping crawl {place.id}: what is in flight is finished ...\n")
+    if not await _ended(place, outside):
+        outside.stderr.write(f"Crawl {place.id} is still ending, after {span(PATIENCE_S)}; it goes on by itself.\n")
+        return Exit.INTERNAL
+    outside.stdout.write(status_text(place, await glance(place, outside)))
+    return Exit.DONE
+
+
+async def _ended(place: Place, outside: Outside) -> bool:
+    clock = outside.clock
+    began_s = told_s = clock.monotonic()
+    while runner(place.folder) is not None:
+        now_s = clock.monotonic()
+        if now_s - began_s > PATIENCE_S:
+            return False
+        if now_s - told_s >= TELL_EVERY_S:
+            told_s = now_s
+            outside.stderr.write(f"{(await glance(place, outside)).counts.fetching:,} in flight ...\n")
+        await clock.sleep(LOOK_EVERY_S)
+    return True

@@ -1,0 +1,71 @@
+"""What an answer means: a page, a redirect, an end, or "not now". Pure, by its status and two headers."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from gossamer.outcomes import Outcome
+from services.worker.types import Headers
+
+
+@dataclass(frozen=True, slots=True)
+class IsPage:
+    """A success with a body to read."""
+
+
+@dataclass(frozen=True, slots=True)
+class IsRedirect:
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class IsEnd:
+    """Final: asking again would give the same."""
+
+    outcome: Outcome
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class IsNotNow:
+    """The server is unwell or has had enough of us: worth one retry, or a pause that it names."""
+
+    reason: str
+    retry_after: str | None
+
+
+Meaning = IsPage | IsRedirect | IsEnd | IsNotNow
+
+REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+UNWELL: Final = frozenset({429, 500, 502, 503, 504})
+_PAGE: Final = IsPage()
+
+
+def meaning(status: int, headers: Headers) -> Meaning:
+    if status in REDIRECTS:
+        return _redirect(status, headers)
+    if status in UNWELL:
+        return IsNotNow(f"status {status}", header(headers, "retry-after"))
+    if status in (204, 205):
+        return IsEnd(Outcome.NO_CONTENT, f"status {status}")
+    if status == 206:
+        return IsEnd(Outcome.MALFORMED, "a part of a page, which nobody asked for")
+    if 200 <= status <= 299:
+        return _PAGE
+    if status in (404, 410):
+        return IsEnd(Outcome.GONE, f"status {status}")
+    return IsEnd(Outcome.HTTP_ERROR, f"status {status}")
+
+
+def header(headers: Headers, name: str) -> str | None:
+    """The first header of that name; `name` in lower case."""
+    for each, value in headers:
+        if each.lower() == name:
+            return value
+    return None
+
+
+def _redirect(status: int, headers: Headers) -> Meaning:
+    targets = {value.strip() for name, value in headers if name.lower() == "location"}
+    if len(targets) != 1 or targets == {""}:
+        return IsEnd(Outcome.HTTP_ERROR, f"status {status} with {'no' if len(targets - {''}) == 0 else 'more than one'} target")
+    return IsRedirect(targets.pop())

@@ -1,0 +1,156 @@
+"""From a page's markup to what the walk needs of it: title, text, links, and what it asks of robots. One parse, and no second one.
+
+The parser is called here and nowhere else, behind the guard. Its tree is asked as a whole (one selector for everything that has a
+link or a rule, one call for all of the text) and never walked node by node: an object for each would cost more than the parse.
+
+The *text* is what a reader sees of the body, with single blanks for white space, so that the same article gives the same text
+whatever its indentation. Left out are scripts, styles, SVG, and what is shown only where scripts or frames are not: all that can
+change while the article doesn't. Links count in noscript as well, and in SVG and MathML; templates are not part of the page.
+
+Knows: HTML. Must not know: the page's URL, so links are as they stand in it; which of them are followed.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+TITLE_LENGTH_MAX: Final = 500
+
+#: A page that sends its reader on later than this is meant to be read.
+REFRESH_DELAY_MAX_S: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A page as its markup gives it."""
+
+    title: str
+    text: str
+    hrefs: tuple[str, ...]  #: as they stand there, each once, in the page's order: of a, area, frame, iframe, in SVG and MathML
+    nofollow: frozenset[str]  #: those of them that are marked rel=nofollow wherever they stand
+    links_cut: bool  #: there were more than are kept
+    base: str | None  #: the first <base> that can be one, as it stands there
+    refresh: str | None  #: where <meta http-equiv=refresh> leads to at once
+    robots: frozenset[str]  #: the directives of <meta name=robots>, and of those for our own name
+
+
+def parse(html: str, *, max_links: int = 1000, agent: str = "gossamer") -> Parsed:
+    """Reads a page that the guard let through. Broken markup is repaired as browsers do; no text makes it fail.
+
+    `agent` is our product token, in lower case.
+    """
+    tree = LexborHTMLParser(html)
+    hrefs: dict[str, None] = {}  # in order, each once
+    nofollow: set[str] = set()
+    links_cut = False
+    base = refresh = None
+    robots: set[str] = set()
+    for node in tree.css(_LINKS_AND_RULES):
+        tag = node.tag
+        if tag in _LINKS or (tag not in _NO_LINKS and _is_inside(node, "math")):
+            attributes = node.attributes
+            href = attributes.get("href")
+            if href is None:  # so is that of `<a href>`, which is a link to the page itself
+                href = attributes.get("src") or attributes.get("xlink:href") or ""
+            if "rel" in attributes and "nofollow" in (attributes["rel"] or "").lower().split():
+                if href not in hrefs:
+                    nofollow.add(href)
+            elif nofollow:
+                nofollow.discard(href)
+            hrefs[href] = None
+            if len(hrefs) > max_links:
+                links_cut = True
+                hrefs.popitem()
+        elif tag == "meta":
+            attributes = node.attributes
+            if (attributes.get("name") or "").strip().lower() in ("robots", agent):
+                robots.update(_directives(attributes.get("content")))
+            elif refresh is None and (attributes.get("http-equiv") or "").strip().lower() == "refresh":
+                refresh = None if _is_inside(node, "noscript") else _refresh(attributes.get("content"))
+        elif tag == "base" and base is None:
+            base = _base(node.attributes.get("href"))
+    return Parsed(
+        title=_title(tree),
+        text=_text(tree),
+        hrefs=tuple(hrefs),
+        nofollow=frozenset(nofollow),
+        links_cut=links_cut,
+        base=base,
+        refresh=refresh,
+        robots=frozenset(robots),
+    )
+
+
+#: `[href]` also finds `xlink:href`, which is how links in SVG used to be written.
+_LINKS_AND_RULES: Final = "[href],iframe[src],frame[src],meta"
+_LINKS: Final = frozenset({"a", "area", "iframe", "frame"})
+#: Elements that have a href and are no links; any other one is, in MathML.
+_NO_LINKS: Final = frozenset({"link", "base", "meta", "use", "image"})
+
+_UNSEEN: Final = ["script", "style", "noscript", "iframe", "svg"]
+
+
+def _is_inside(node: LexborNode, tag: str) -> bool:
+    around = node.parent
+    while around is not None:
+        if around.tag == tag:
+            return True
+        around = around.parent
+    return False
+
+
+def _directives(content: str | None) -> list[str]:
+    return [each for each in _SEPARATORS((content or "").lower()) if each]
+
+
+_SEPARATORS: Final = re.compile(r"[\s,]+").split
+
+
+def _base(href: str | None) -> str | None:
+    """None for `data:`, `javascript:` and the like, on which no link can be based."""
+    scheme = _SCHEME(_IGNORED("", href or "").lstrip(_CONTROLS))
+    return None if scheme is not None and scheme[1].lower() not in ("http", "https") else href or ""
+
+
+_SCHEME: Final = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):").match
+#: What URL parsers take out wherever it is, and at the beginning (URL Standard, section 4.4).
+_IGNORED: Final = re.compile(r"[\t\n\r]").sub
+_CONTROLS: Final = "".join(map(chr, range(0x21)))
+
+
+def _refresh(content: str | None) -> str | None:
+    """The target of a refresh that is due soon (HTML Standard, "shared declarative refresh steps"). None: the page itself."""
+    found = _REFRESH(content or "")
+    # Looked at as a text: a page may well write a number of a million digits.
+    if found is None or len(delay := found["delay"].lstrip("0")) > 2 or int(delay or 0) > REFRESH_DELAY_MAX_S:
+        return None
+    target = found["double"] or found["single"] or found["bare"] or ""
+    return target.strip() or None
+
+
+_WS: Final = r"[\t\n\f\r ]"
+_REFRESH: Final = re.compile(
+    rf"{_WS}*+(?=[0-9.])(?P<delay>[0-9]*+)[0-9.]*+(?:{_WS}*+[;,]|{_WS}){_WS}*+(?:url{_WS}*+={_WS}*+)?+"
+    r"""(?:"(?P<double>[^"]*+)|'(?P<single>[^']*+)|(?P<bare>.*+))""",
+    re.I | re.S,
+).match
+
+
+def _title(tree: LexborHTMLParser) -> str:
+    """The first title that is not of a drawing."""
+    for node in tree.tags("title"):
+        parent = node.parent
+        if (parent is not None and parent.tag == "head") or not _is_inside(node, "svg"):
+            return " ".join(node.text().split())[:TITLE_LENGTH_MAX].rstrip()
+    return ""
+
+
+def _text(tree: LexborHTMLParser) -> str:
+    """Takes what is not seen out of the tree: nothing else can be asked of it afterwards."""
+    body = tree.body
+    if body is None:  # a page of frames
+        return ""
+    tree.strip_tags(_UNSEEN)
+    return " ".join(body.text(separator=" ").split())
