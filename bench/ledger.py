@@ -1,8 +1,8 @@
 """What a page's whole life costs in the SQLite ledger, in CPU time.
 
 Route, begin, judge, finish with 60 links, for groups of pages as a crawl has them, over a ledger that knows many URLs already.
-CPU is user + system of the whole process, the ledger's thread included; the harness's own part is measured apart, by the same
-loop over a ledger that does nothing, and taken off. Medians of several rounds, since these machines are noisy.
+CPU is user + system of the whole process, the ledger's thread and the harness's loop included; what the pages are made of is made
+before the clock starts. Medians of several rounds, since these machines are noisy.
 
     python -m bench.ledger [--known 300000] [--rounds 7]
 """

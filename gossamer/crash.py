@@ -25,7 +25,7 @@ class CrashPoint:
     """A place and a countdown."""
 
     def __init__(self, text: str) -> None:
-        name, _, times = text.removesuffix(":").rpartition(":") if text.count(":") == 2 else (text, "", "1")
+        name, _, times = text.rpartition(":") if text.count(":") == 2 else (text, "", "1")
         if name not in CRASH_POINTS or not times.isdigit():
             points = ", ".join(CRASH_POINTS)
             raise ValueError(f"{VARIABLE}={text!r} is no crash point; they are {points}, each with `:n` if wanted")

@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -78,10 +78,9 @@ class DirectoryBlobs:
             return None
         return await self._in_thread(lambda: _load(self._path(segment), 0, -1))
 
-    async def sweep(self, gone: Callable[[CrawlId], bool]) -> list[CrawlId]:
+    async def sweep(self, gone: Callable[[CrawlId], Awaitable[bool]]) -> list[CrawlId]:
         crawls = await self._in_thread(lambda: _crawls(self._root))
-        # Asked here and not in the thread: the answer may come from a ledger, which is not made for other threads.
-        swept = [crawl for crawl in crawls if gone(crawl)]
+        swept = [crawl for crawl in crawls if await gone(crawl)]
 
         def remove() -> None:
             for crawl in swept:

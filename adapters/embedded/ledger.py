@@ -57,58 +57,84 @@ class SqliteLedger:
         self._path = path
         self._clock = clock
         self._calls: list[_Call] = []
-        self._pump: asyncio.Task[None] | None = None
+        self._busy = False  # a group is with the thread, or about to be
+        self._closing: asyncio.Event | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
         self._desk: Desk | None = None
 
     # --- The front: one thread, groups of calls, one commit each ---
 
     async def _run(self, verb: Callable[[Desk], T]) -> T:
+        if self._closing:
+            raise LedgerUnavailable("the ledger was closed")
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
         self._calls.append((verb, answer))
-        if self._pump is None:
-            self._pump = loop.create_task(self._work(), name="ledger")
+        if not self._busy:
+            self._busy = True
+            loop.call_soon(self._start, loop)  # not at once: calls of this turn of the loop go together
         return await answer
 
-    async def _work(self) -> None:
-        """Runs groups until nobody calls. Never fails: what goes wrong is an answer."""
-        loop = asyncio.get_running_loop()
-        try:
-            while self._calls:
-                group, self._calls = self._calls[:GROUP], self._calls[GROUP:]
-                answers = await loop.run_in_executor(self._thread, self._run_group, [verb for verb, _ in group])
-                for (_, future), answer in zip(group, answers, strict=True):
-                    if future.cancelled():
-                        continue
-                    if isinstance(answer, BaseException):
-                        future.set_exception(answer)
-                    else:
-                        future.set_result(answer)
-        finally:
-            self._pump = None
+    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The next group, to the thread. No task: what ends a loop cancels its tasks, and those who clean up still call."""
+        group, self._calls = self._calls[:GROUP], self._calls[GROUP:]
+        running = loop.run_in_executor(self._thread, self._run_group, [verb for verb, _ in group])
+        running.add_done_callback(lambda done: self._answer(loop, group, done))
+
+    def _answer(self, loop: asyncio.AbstractEventLoop, group: Sequence[_Call], done: asyncio.Future[list[Any]]) -> None:
+        error = done.exception()
+        answers = [error] * len(group) if error is not None else done.result()
+        for (_, future), answer in zip(group, answers, strict=True):
+            if future.done():
+                continue
+            if isinstance(answer, BaseException):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
+        if self._calls:
+            self._start(loop)
+        else:
+            self._busy = False
+            if self._closing is not None:
+                self._closing.set()
 
     def _run_group(self, verbs: Sequence[Callable[[Desk], Any]]) -> list[Any]:
         """One transaction, in the ledger's thread. An answer for each verb: its result, or what to raise."""
-        answers: list[Any] = []
         try:
-            desk = self._desk = self._desk or _open(self._path)
-            desk.begin(self._clock.now())
-            for verb in verbs:
-                try:
-                    answers.append(verb(desk))
-                except GossamerError as refusal:  # it was refused before it changed anything
-                    answers.append(refusal)
-            desk.commit()
+            return self._run_together(verbs)
         except BaseException as error:
-            if self._desk is not None:
-                self._desk.rollback()
-            return [_as_unavailable(error)] * len(verbs)
+            self._roll_back()
+            unavailable = _as_unavailable(error)
+            if isinstance(unavailable, LedgerUnavailable) or len(verbs) == 1:
+                return [unavailable] * len(verbs)
+        # One of them can't be done (a text that no file can hold, say): the others are not to blame, and run one by one.
+        return [answer for verb in verbs for answer in self._run_group([verb])]
+
+    def _run_together(self, verbs: Sequence[Callable[[Desk], Any]]) -> list[Any]:
+        answers: list[Any] = []
+        desk = self._desk = self._desk or _open(self._path)
+        desk.begin(self._clock)
+        for verb in verbs:
+            try:
+                answers.append(verb(desk))
+            except GossamerError as refusal:  # it was refused before it changed anything
+                answers.append(refusal)
+        desk.commit()
         return answers
 
+    def _roll_back(self) -> None:
+        if self._desk is not None:
+            try:
+                self._desk.rollback()
+            except sqlite3.Error:
+                self._desk = None  # opened anew by the next group
+
     async def close(self) -> None:
-        if self._pump is not None:
-            await asyncio.wait([self._pump])
+        if self._closing is not None:
+            return
+        self._closing = asyncio.Event()
+        if self._busy:
+            await self._closing.wait()
         await asyncio.get_running_loop().run_in_executor(self._thread, self._shut)
         self._thread.shutdown()
 
@@ -122,8 +148,8 @@ class SqliteLedger:
     async def create(self, rules: Rules) -> None:
         await self._run(lambda desk: crawls.create(desk, rules))
 
-    async def resume(self, rules: Rules) -> None:
-        await self._run(lambda desk: crawls.resume(desk, rules))
+    async def resume(self, rules: Rules, *, nobody_lives: bool = False) -> None:
+        await self._run(lambda desk: crawls.resume(desk, rules, nobody_lives=nobody_lives))
 
     async def add(self, urls: Sequence[Url], scope: Sequence[str] = ()) -> list[Url]:
         return await self._run(lambda desk: endings.add(desk, urls, scope))
@@ -132,7 +158,7 @@ class SqliteLedger:
         await self._run(lambda desk: crawls.stop(desk, outcome))
 
     async def end(self) -> CrawlRecord:
-        return await self._run(lambda desk: reading.crawl_record(endings.end(desk)))
+        return await self._run(lambda desk: reading.crawl_record(desk, endings.end(desk)))
 
     async def keep(self) -> None:
         await self._run(crawls.keep)
@@ -143,7 +169,7 @@ class SqliteLedger:
         return await self._run(lambda desk: leases.register(desk, process, formerly))
 
     async def renew(self, seat: Seat) -> CrawlRecord:
-        return await self._run(lambda desk: reading.crawl_record(leases.renew(desk, seat)))
+        return await self._run(lambda desk: reading.crawl_record(desk, leases.renew(desk, seat)))
 
     async def release(self, seat: Seat) -> list[UrlId]:
         return await self._run(lambda desk: leases.release(desk, seat))
@@ -165,8 +191,8 @@ class SqliteLedger:
     async def rank(self, urls: Sequence[tuple[UrlId, int]]) -> None:
         await self._run(lambda desk: asking.rank(desk, urls))
 
-    async def shed(self, most: int) -> int:
-        return await self._run(lambda desk: endings.shed(desk, most))
+    async def shed(self, open_max: int, most: int) -> int:
+        return await self._run(lambda desk: endings.shed(desk, open_max, most))
 
     async def outlinks(self, after: int, most: int) -> list[tuple[int, UrlId, bytes]]:
         return await self._run(lambda desk: asking.outlinks(desk, after, most))
@@ -248,7 +274,8 @@ def _open(path: Path) -> Desk:
 
 def _as_unavailable(error: BaseException) -> BaseException:
     """A file that can't be written now (full disk, locked) is an outage, to be tried again; anything else is our own bug."""
-    if isinstance(error, sqlite3.OperationalError | OSError):
+    ours = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR  # SQL that can't be run: no outage
+    if isinstance(error, sqlite3.OperationalError | OSError) and not ours:
         unavailable = LedgerUnavailable(f"the ledger's file can't be used now: {error}")
         unavailable.__cause__ = error
         return unavailable

@@ -6,7 +6,7 @@ leaves a segment that nobody refers to; it goes with its crawl.
 Must not know: URLs' states, or whether a crawl is alive (it is told).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -64,7 +64,7 @@ class Blobs(Protocol):
         """A whole segment: a WARC file as it stands. None when it is gone."""
         ...
 
-    async def sweep(self, gone: Callable[[CrawlId], bool]) -> list[CrawlId]:
+    async def sweep(self, gone: Callable[[CrawlId], Awaitable[bool]]) -> list[CrawlId]:
         """Deletes everything of each crawl in the store, this one included, that `gone` is true for; names them."""
         ...
 

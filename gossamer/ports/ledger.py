@@ -44,16 +44,21 @@ class Ledger(Protocol):
         """The crawl's record, `running`. One that exists is left as it is: the call may be repeated."""
         ...
 
-    async def resume(self, rules: Rules) -> None:
+    async def resume(self, rules: Rules, *, nobody_lives: bool = False) -> None:
         """`ended` or dead → `running` under these rules, and every lease void at once.
 
         The operator says that nobody lives, so all that was held is given back now and not when leases run out; and nothing
-        becomes a suspect, since the engine died and not the page. A `complete` crawl stays as it is. Raises `NoCrawl`.
+        becomes a suspect, since the engine died and not the page. Operators err: domains whose requests were in flight wait until
+        their workers' leases would have been over, unless the caller is certain (`nobody_lives`: it holds the only lock). A
+        `complete` crawl stays as it is. Raises `NoCrawl`.
         """
         ...
 
     async def add(self, urls: Sequence[Url], scope: Sequence[str] = ()) -> list[Url]:
-        """Unknown ones become WAITING and are returned, to be hinted at; `scope` names hosts that count as the seeds'."""
+        """Unknown ones become WAITING and are returned, to be hinted at; `scope` names hosts that count as the seeds'.
+
+        A crawl that was complete is `running` again when there is something new.
+        """
         ...
 
     async def stop(self, outcome: CrawlOutcome) -> None:
@@ -77,7 +82,7 @@ class Ledger(Protocol):
         """Reaps; then the lowest id without a lease, under a new epoch.
 
         `process` names the operating system's process: what dies with it dies together. `formerly` is the seat that the
-        caller was fenced from: it lives, so what it held killed nobody, and the suspicion is taken back.
+        caller was fenced from: it lives, so what it held killed nobody, and the suspicion is taken back, once for each URL.
         """
         ...
 
@@ -123,8 +128,8 @@ class Ledger(Protocol):
         """Sets the priorities of those that are WAITING or PARKED; the others are passed over."""
         ...
 
-    async def shed(self, most: int) -> int:
-        """Closes the worst WAITING or PARKED URLs as `shed`; how many."""
+    async def shed(self, open_max: int, most: int) -> int:
+        """Closes the worst WAITING or PARKED URLs as `shed`, up to `most`, while more than `open_max` are open; how many."""
         ...
 
     async def outlinks(self, after: int, most: int) -> list[tuple[int, UrlId, bytes]]:
@@ -140,14 +145,15 @@ class Ledger(Protocol):
     async def begin(self, seat: Seat, ids: Sequence[UrlId]) -> list[GateAnswer]:
         """The gate. ROUTED → FETCHING if domain and budgets allow a request at this moment; an answer for each, in order.
 
-        A repeat after a lost answer says *go* again. Before the domain's not_before the URL is PARKED and *closed*.
+        A repeat after a lost answer says *go* again. Told *budget*, a URL is to be deferred (one that is ROUTED is passed over). Before the domain's not_before the URL is PARKED and *closed*.
         """
         ...
 
     async def knock(self, seat: Seat, id: UrlId) -> GateAnswer:
         """The same gate for a request that is not the URL's first: robots.txt (ROUTED), the one retry (FETCHING).
 
-        Bytes are reserved as for any request, but no page. A FETCHING one is never parked: *wait*, and its worker may rather
+        Bytes are reserved as for any request, but no page; a request of this URL that nobody left is charged first, and over. A
+        FETCHING one is never parked: *wait*, and its worker may rather
         `defer` it. Told *budget* (no bytes are left, and none will come back), it is to be deferred.
         """
         ...

@@ -47,6 +47,14 @@ CAPTURES: Final = st.builds(
 )
 
 
+async def all_gone(_: CrawlId) -> bool:
+    return True
+
+
+async def none_gone(_: CrawlId) -> bool:
+    return False
+
+
 def capture(number: int = 0, *, body: bytes | None = None) -> Capture:
     return Capture(
         url=f"https://example.test/{number}",
@@ -194,7 +202,7 @@ class BlobsContract:
 
     async def test_an_empty_store_has_nothing(self, blobs: Blobs) -> None:
         assert await blobs.segments() == []
-        assert await blobs.sweep(lambda crawl: True) == []
+        assert await blobs.sweep(all_gone) == []
 
     async def test_another_body_than_the_one_put_is_not_handed_out(self, blobs: Blobs) -> None:
         mine, other = await blobs.put([capture(1), capture(2)])
@@ -230,7 +238,7 @@ class BlobsContract:
         strangers = await put_one(stranger, capture(4))
         asked: list[CrawlId] = []
 
-        def gone(crawl: CrawlId) -> bool:
+        async def gone(crawl: CrawlId) -> bool:
             asked.append(crawl)
             return crawl != OURS
 
@@ -247,8 +255,8 @@ class BlobsContract:
         neighbour = await open_blobs(NEIGHBOUR)
         await put_one(neighbour, capture(1))
 
-        assert await blobs.sweep(lambda crawl: True) == [NEIGHBOUR]
-        assert await blobs.sweep(lambda crawl: True) == []
+        assert await blobs.sweep(all_gone) == [NEIGHBOUR]
+        assert await blobs.sweep(all_gone) == []
 
         again = await put_one(neighbour, capture(2))
         assert await neighbour.get(again) == capture(2)

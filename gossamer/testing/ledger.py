@@ -134,6 +134,10 @@ class LedgerContract:
             await harness.ledger.crawl()
         with pytest.raises(NoCrawl):
             await harness.ledger.resume(rules())
+        with pytest.raises(NoCrawl):
+            await harness.ledger.add([url(1)])
+        await harness.ledger.create(rules())
+        assert (await harness.ledger.crawl()).status is CrawlStatus.RUNNING, "what was refused left nothing behind"
 
     async def test_creating_a_crawl_twice_leaves_the_first(self, harness: LedgerHarness) -> None:
         await harness.ledger.create(rules(max_pages=7))
@@ -186,7 +190,7 @@ class LedgerContract:
         await crawl.fetching(seat, url(1))
         await crawl.ledger.stop(CrawlOutcome.STOPPED)
 
-        await crawl.ledger.resume(rules(max_pages=7))
+        await crawl.ledger.resume(rules(max_pages=7), nobody_lives=True)
 
         record = await crawl.record(url(1))
         assert (record.state, record.suspect) == (State.WAITING, False)
@@ -202,6 +206,28 @@ class LedgerContract:
         assert isinstance(answer, Wait), "a request was in flight: its domain waits one delay from then"
         await crawl.advance(1)
         assert isinstance((await crawl.ledger.begin(new_seat, [url(1).id]))[0], Go)
+
+    async def test_an_operator_who_may_err_about_the_dead_waits_for_their_requests(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness)
+        await crawl.fetching(seat, url(1))
+        await crawl.advance(5)
+
+        await crawl.ledger.resume(rules())
+
+        again = await crawl.ledger.register("again")
+        await crawl.ledger.route([(url(1).id, 50)])
+        (answer,) = await crawl.ledger.begin(again, [url(1).id])
+        assert isinstance(answer, Wait)
+        assert answer.seconds == pytest.approx(11, abs=0.1), "the rest of the old lease, and a delay"
+
+    async def test_a_complete_crawl_that_is_given_more_goes_on(self, harness: LedgerHarness) -> None:
+        crawl, _ = await begun(harness)
+        assert (await crawl.ledger.end()).outcome is CrawlOutcome.COMPLETE
+
+        await crawl.ledger.add([url(1)])
+
+        assert (await crawl.ledger.crawl()).status is CrawlStatus.RUNNING
+        assert await crawl.ledger.route([(url(1).id, 50)]) == [0]
 
     async def test_a_complete_crawl_stays_complete_when_it_is_resumed(self, harness: LedgerHarness) -> None:
         crawl, _ = await begun(harness)
@@ -405,6 +431,51 @@ class LedgerContract:
         await crawl.ledger.defer(seat, [Deferral(id=url(1).id)])
 
         assert not (await crawl.record(url(1))).suspect
+
+    async def test_robots_txt_is_company_too(self, harness: LedgerHarness) -> None:
+        crawl, (dead,) = await begun(harness)
+        await crawl.fetching(dead, url(1))
+        await crawl.advance(16)
+        seat = await crawl.ledger.register("p")
+        await crawl.advance(1)
+        b = url(2, "b.example")
+        await crawl.routed(url(1), b)
+
+        assert isinstance(await crawl.ledger.knock(seat, b.id), Go)
+        (answer,) = await crawl.ledger.begin(seat, [url(1).id])
+        assert isinstance(answer, Wait)
+        assert answer.why is Why.ALONE
+        await crawl.ledger.leave(seat, b.id, Visit())
+        assert isinstance((await crawl.ledger.begin(seat, [url(1).id]))[0], Go)
+        await crawl.advance(1)
+        answer = await crawl.ledger.knock(seat, b.id)
+        assert isinstance(answer, Wait)
+        assert answer.why is Why.ALONE
+
+    async def test_a_robots_txt_that_kills_its_worker_is_the_domains_failure(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness)
+        await crawl.ledger.add([url(1)])
+        for _ in range(3):
+            await crawl.ledger.route([(url(1).id, 50)])
+            assert isinstance(await crawl.ledger.knock(seat, url(1).id), Go)
+            await crawl.advance(15)
+            seat = await crawl.ledger.register("next")
+            await crawl.advance(1)
+
+        domain = await crawl.domain()
+        assert (domain.failures, domain.rests) == (3, 1)
+        assert not (await crawl.record(url(1))).suspect
+
+    async def test_a_page_that_hangs_its_worker_is_pardoned_once(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness)
+        pardons = []
+        for _ in range(2):
+            await crawl.fetching(seat, url(1))
+            await crawl.advance(16)
+            seat = await crawl.ledger.register("it lives", formerly=seat)
+            await crawl.advance(1)
+            pardons.append((await crawl.record(url(1))).suspect)
+        assert pardons == [False, True]
 
     # --- Route and promote ---
 
@@ -735,6 +806,37 @@ class LedgerContract:
         assert [routing.url for routing in await crawl.ledger.promote(10)] == [url(1)]
         assert isinstance((await crawl.ledger.begin(again, [url(1).id]))[0], Go)
 
+    async def test_a_request_that_nobody_left_is_charged_before_the_next(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness, rules(max_bytes=150))
+        await crawl.routed(url(1))
+        assert isinstance(await crawl.ledger.knock(seat, url(1).id), Go)
+
+        assert isinstance(await crawl.ledger.knock(seat, url(1).id), Wait), "the delay, from the request that may have gone out"
+
+        counts = await crawl.ledger.counts()
+        assert (counts.charged_bytes, counts.reserved_bytes) == (REQUEST_BYTES, 0)
+        await crawl.advance(1)
+        assert await crawl.ledger.knock(seat, url(1).id) is Dropped.BUDGET
+        assert (await crawl.ledger.end()).outcome is CrawlOutcome.BYTE_BUDGET
+
+    async def test_a_crawl_does_not_end_while_robots_txt_is_being_fetched(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness)
+        await crawl.routed(url(1))
+        await crawl.ledger.knock(seat, url(1).id)
+        await crawl.ledger.stop(CrawlOutcome.STOPPED)
+
+        assert (await crawl.ledger.end()).status is CrawlStatus.DRAINING
+        await crawl.ledger.leave(seat, url(1).id, Visit())
+        assert (await crawl.ledger.end()).status is CrawlStatus.ENDED
+
+    async def test_bytes_count_once_whoever_tells_of_them(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness)
+        await crawl.fetching(seat, url(1))
+        await crawl.ledger.leave(seat, url(1).id, Visit(received_bytes=50))
+        closing = Closing(id=url(1).id, outcome=Outcome.GONE, visit=Visit(received_bytes=50))
+        await crawl.ledger.finish(seat, [closing])
+        assert (await crawl.ledger.counts()).used_bytes == 50
+
     # --- Judge ---
 
     async def test_of_two_equal_pages_one_is_fresh_and_the_other_waits_until_it_is_stored(self, harness: LedgerHarness) -> None:
@@ -853,9 +955,10 @@ class LedgerContract:
         await crawl.ledger.route([(u.id, 60 + n) for n, u in enumerate(urls)])  # four routed, two parked
         await crawl.ledger.rank([(url(7).id, 99)])
 
-        assert await crawl.ledger.shed(2) == 2
+        assert await crawl.ledger.shed(5, 100) == 2
+        assert await crawl.ledger.shed(5, 100) == 0, "its answer was lost: nothing is too many any more"
         assert [(await crawl.record(u)).outcome for u in (url(7), urls[5])] == [Outcome.SHED, Outcome.SHED]
-        assert await crawl.ledger.shed(100) == 1
+        assert await crawl.ledger.shed(0, 100) == 1
         assert [await crawl.state(u) for u in urls[:4]] == [State.ROUTED] * 4
         assert (await crawl.domain()).parked == 0
 
@@ -1113,7 +1216,7 @@ async def _apply(crawl: Crawl, seat: Seat, one: Url, verb: Verb) -> None:
         case Verb.RESUME:
             await ledger.resume(rules())
         case Verb.SHED:
-            await ledger.shed(10)
+            await ledger.shed(0, 10)
 
 
 async def _hold_off(crawl: Crawl, seat: Seat) -> None:

@@ -155,10 +155,11 @@ def ledger_machine(make_harness: Callable[[], LedgerHarness]) -> type[RuleBasedS
             self.plain.rank(pairs)
             self.check_steps()
 
-        @rule(most=st.integers(0, 2), really=seldom)
-        def shed(self, most: int, really: bool) -> None:
-            most = most if really else 0
-            assert self.run(self.ledger.shed(most)) == self.plain.shed(most)
+        @rule(open_max=st.integers(2, 8), most=st.integers(0, 2), really=seldom)
+        def shed(self, open_max: int, most: int, really: bool) -> None:
+            if not really:
+                return
+            assert self.run(self.ledger.shed(open_max, most)) == self.plain.shed(open_max, most)
             self.check_steps(Verb.SHED)
 
         @rule(most=st.integers(1, 20), idle=st.booleans())
@@ -189,9 +190,9 @@ def ledger_machine(make_harness: Callable[[], LedgerHarness]) -> type[RuleBasedS
             self.plain.stop(CrawlOutcome.STOPPED)
             self.check_steps()
 
-        @rule(more_pages=st.integers(0, 2), more_bytes=st.integers(0, 4))
+        @rule(more_pages=st.integers(0, 2), more_bytes=st.integers(0, 4), nobody_lives=st.booleans())
         @precondition(lambda self: self.plain.status is not CrawlStatus.RUNNING)
-        def resume(self, more_pages: int, more_bytes: int) -> None:
+        def resume(self, more_pages: int, more_bytes: int, nobody_lives: bool) -> None:
             old = self.plain.rules
             raised = Rules(
                 max_pages=old.max_pages + more_pages,
@@ -203,8 +204,8 @@ def ledger_machine(make_harness: Callable[[], LedgerHarness]) -> type[RuleBasedS
                 domain_failures=3,
                 domain_rests=1,
             )
-            self.run(self.ledger.resume(raised))
-            self.plain.resume(raised)
+            self.run(self.ledger.resume(raised, nobody_lives=nobody_lives))
+            self.plain.resume(raised, nobody_lives=nobody_lives)
             self.in_flight.clear()
             self.check_steps(Verb.RESUME)
 
@@ -550,6 +551,8 @@ def ledger_machine(make_harness: Callable[[], LedgerHarness]) -> type[RuleBasedS
             crawl = self.run(self.ledger.crawl())
             assert (crawl.status, crawl.outcome) == (self.plain.status, self.plain.outcome)
             assert crawl.scope == self.plain.scope
+            if crawl.outcome is CrawlOutcome.COMPLETE:
+                assert all(r.state is State.CLOSED for r in self.before.values()), "I7 complete with open URLs"
             if crawl.status is CrawlStatus.ENDED:
                 assert not any(r.state is State.FETCHING for r in self.before.values()), "I7 ended with requests in flight"
 

@@ -37,6 +37,7 @@ class PlainUrl:
     priority: int = UNRANKED
     suspect: int = 0
     deaths: int = 0
+    pardoned: bool = False
     deferrals: int = 0
     outcome: Outcome | None = None
     facts: Facts | None = None
@@ -112,10 +113,15 @@ class PlainLedger:
 
     # --- The crawl ---
 
-    def resume(self, rules: Rules) -> None:
+    def resume(self, rules: Rules, *, nobody_lives: bool = False) -> None:
         for worker in self.workers.values():
-            worker.lease_until = min(worker.lease_until, self.now)
+            held_until, worker.lease_until = worker.lease_until, min(worker.lease_until, self.now)
+            held = {u.url.id: self.domains[u.url.domain] for u in self.those(*HELD, worker=worker.id)}
+            in_flight = [domain for id, domain in held.items() if domain.busy == id]
             self._give_back(worker, blame=False)
+            for domain in in_flight:
+                if not nobody_lives:
+                    domain.next_at = max(domain.next_at, held_until + domain.delay_s)
         if self.outcome is not CrawlOutcome.COMPLETE:
             self.status, self.outcome, self.rules = CrawlStatus.RUNNING, None, rules
 
@@ -127,6 +133,8 @@ class PlainLedger:
                 self.urls[url.id] = PlainUrl(url, len(self.urls))
                 self.domains.setdefault(url.domain, PlainDomain(url.domain, self.rules.delay_s))
                 new.append(url)
+        if new and self.outcome is CrawlOutcome.COMPLETE:
+            self.status, self.outcome = CrawlStatus.RUNNING, None
         return new
 
     def stop(self, outcome: CrawlOutcome) -> None:
@@ -138,7 +146,7 @@ class PlainLedger:
             return
         if all(u.state is State.CLOSED for u in self.urls.values()):
             self.status, self.outcome = CrawlStatus.ENDED, CrawlOutcome.COMPLETE
-        elif self.status is CrawlStatus.DRAINING and not self.fetching:
+        elif self.status is CrawlStatus.DRAINING and not self.fetching and not self.reserved_bytes:
             self.status = CrawlStatus.ENDED
 
     # --- Leases ---
@@ -148,8 +156,8 @@ class PlainLedger:
         self.reap()
         if formerly is not None:
             for u in self.urls.values():
-                if u.suspect == formerly.epoch and u.state not in (State.FETCHING, State.CLOSED):
-                    u.suspect, u.deaths = 0, max(0, u.deaths - 1)
+                if u.suspect == formerly.epoch and u.state not in (State.FETCHING, State.CLOSED) and not u.pardoned:
+                    u.suspect, u.deaths, u.pardoned = 0, max(0, u.deaths - 1), True
         id = WorkerId(0)
         while id in self.workers and self.workers[id].lease_until > self.now:
             id = WorkerId(id + 1)
@@ -180,7 +188,9 @@ class PlainLedger:
     def _give_back(self, worker: PlainWorker, *, blame: bool) -> list[UrlId]:
         held = self.those(*HELD, worker=worker.id)
         for u in held:
-            suspect = blame and u.state is State.FETCHING
+            domain = self.domains[u.url.domain]
+            died_of_robots = blame and u.state is State.ROUTED and domain.busy == u.url.id
+            suspect = blame and u.state is State.FETCHING and self.rules.poison_deaths > 0
             if suspect and u.suspect:
                 u.deaths += 1
             poisoned = suspect and 0 < self.rules.poison_deaths <= u.deaths
@@ -189,6 +199,9 @@ class PlainLedger:
                 u.outcome = Outcome.POISON
             elif suspect:
                 u.suspect = worker.epoch
+            if died_of_robots:
+                self._count_failure(domain, Outcome.ROBOTS_DENIED)
+                self._make_due(domain)
         return [u.url.id for u in held]
 
     # --- Letting go ---
@@ -203,6 +216,7 @@ class PlainLedger:
                 self.charged_bytes += self.rules.request_bytes
                 domain.next_at = max(domain.next_at, self.now + domain.delay_s)
             else:
+                self.used_bytes += visit.received_bytes
                 self._settle(domain, visit)
                 domain.next_at = max(domain.next_at, self.now - visit.since_start_s + domain.delay_s)
         elif visit is not None:
@@ -211,19 +225,23 @@ class PlainLedger:
         self._make_due(domain)
 
     def _settle(self, domain: PlainDomain, visit: Visit) -> None:
-        self.used_bytes += visit.received_bytes
         if visit.delay_s is not None:
             domain.delay_s = visit.delay_s
         if visit.failed is not None:
-            domain.failures += 1
-            if domain.failures >= self.rules.domain_failures and self.now >= domain.not_before:
-                if domain.rests >= self.rules.domain_rests:
-                    domain.closed = visit.failed
-                else:
-                    domain.not_before = self.now + self.rules.domain_rest_s * 2**domain.rests
-                    domain.rests += 1
+            self._count_failure(domain, visit.failed)
         elif visit.answered:
             domain.failures = domain.rests = 0
+
+    def _count_failure(self, domain: PlainDomain, outcome: Outcome) -> None:
+        if domain.closed:
+            return
+        domain.failures += 1
+        if domain.failures >= self.rules.domain_failures and self.now >= domain.not_before:
+            if domain.rests >= self.rules.domain_rests:
+                domain.closed = outcome
+            else:
+                domain.not_before = self.now + self.rules.domain_rest_s * 2**domain.rests
+                domain.rests += 1
 
     def _make_due(self, domain: PlainDomain) -> None:
         if self.those(State.PARKED, domain=domain.name):
@@ -309,8 +327,9 @@ class PlainLedger:
             if u is not None and u.state in (State.WAITING, State.PARKED):
                 u.priority = priority
 
-    def shed(self, most: int) -> int:
-        worst = self.those(State.WAITING, State.PARKED)[::-1][:most]
+    def shed(self, open_max: int, most: int) -> int:
+        excess = sum(1 for u in self.urls.values() if u.state is not State.CLOSED) - open_max
+        worst = self.those(State.WAITING, State.PARKED)[::-1][: max(0, min(most, excess))]
         for u in worst:
             self._close(u, Outcome.SHED)
         return len(worst)
@@ -330,15 +349,14 @@ class PlainLedger:
             return Dropped.CLOSED
         domain = self.domains[u.url.domain]
         if u.state is State.FETCHING:
-            return self._go() if domain.busy == u.url.id else self._knock(u, domain)
+            if domain.busy == u.url.id:
+                return self._go()
+            return self._knock(u, domain, worker)
         if (dropped := self._may_not_start(u, domain)) is not None:
             return dropped
         if (wait := self._closed_gate(u, domain)) is not None:
             return wait
-        company = [
-            v for v in self.those(State.FETCHING) if v.worker is not None and self.workers[v.worker].process == worker.process
-        ]
-        if company and (u.suspect or any(v.suspect for v in company)):
+        if self._crowded(u, worker):
             return Wait(0, Why.ALONE)
         if self.stored + self.fetching >= self.rules.max_pages:
             return Wait(0, Why.BUDGET) if self.fetching else self._drain(CrawlOutcome.PAGE_BUDGET)
@@ -354,16 +372,20 @@ class PlainLedger:
         domain = self.domains[u.url.domain]
         if u.state is State.ROUTED and (dropped := self._may_not_start(u, domain)) is not None:
             return dropped
-        return self._knock(u, domain)
+        return self._knock(u, domain, self.seated(seat))
 
-    def _knock(self, u: PlainUrl, domain: PlainDomain) -> GateAnswer:
+    def _knock(self, u: PlainUrl, domain: PlainDomain, worker: PlainWorker) -> GateAnswer:
+        self._write_off(u, domain)
         if (wait := self._closed_gate(u, domain)) is not None:
             return wait
-        if domain.busy != u.url.id and (spent := self._out_of_bytes()) is not None:
+        if u.state is State.ROUTED and self._crowded(u, worker):
+            return Wait(0, Why.ALONE)
+        if (spent := self._out_of_bytes()) is not None:
             return spent
         return self._start(u, domain)
 
     def _may_not_start(self, u: PlainUrl, domain: PlainDomain) -> Dropped | None:
+        self._write_off(u, domain)
         if self.status is not CrawlStatus.RUNNING:
             return Dropped.BUDGET
         if domain.closed:
@@ -374,8 +396,21 @@ class PlainLedger:
             return Dropped.CLOSED
         return None
 
+    def _write_off(self, u: PlainUrl, domain: PlainDomain) -> None:
+        if domain.busy == u.url.id:
+            domain.busy = None
+            self.charged_bytes += self.rules.request_bytes
+            domain.next_at = max(domain.next_at, self.now + domain.delay_s)
+
+    def _crowded(self, u: PlainUrl, worker: PlainWorker) -> bool:
+        """Whether a suspect would not be alone: with a page that is fetched in its process, or a robots.txt."""
+        flying = [v for v in self.urls.values() if v.state is State.FETCHING or self.domains[v.url.domain].busy == v.url.id]
+        company = [v for v in flying if v.worker is not None and self.workers[v.worker].process == worker.process]
+        lonely = any(v.suspect for v in company if v.state is State.FETCHING)
+        return lonely or (bool(u.suspect) and bool(company))
+
     def _closed_gate(self, u: PlainUrl, domain: PlainDomain) -> Wait | None:
-        if domain.busy not in (None, u.url.id):
+        if domain.busy is not None:
             return Wait(0, Why.BUSY)
         if self.now < domain.not_before:
             return Wait(domain.not_before - self.now, Why.NOT_BEFORE)
@@ -406,6 +441,7 @@ class PlainLedger:
             return
         domain = self.domains[u.url.domain]
         domain.busy = None
+        self.used_bytes += visit.received_bytes
         self._settle(domain, visit)
         domain.next_at = max(domain.next_at, self.now - visit.since_start_s + domain.delay_s)
         if until_s is not None:
@@ -468,7 +504,7 @@ class PlainLedger:
             if deferral.until_s is not None:
                 domain.not_before = max(domain.not_before, self.now + deferral.until_s)
                 self._make_due(domain)
-            u.deferrals += 1
+                u.deferrals += 1
             u.suspect = 0
 
     def pass_up(self, seat: Seat, endings: Sequence[PassedUp]) -> None:

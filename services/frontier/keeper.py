@@ -15,6 +15,7 @@ from services.frontier.router import send
 
 PROMOTED_AT_ONCE = 500
 ASKED_AT_ONCE = 1_000
+SHED_AT_ONCE = 10_000
 #: URLs in one hint: a page's worth.
 HINT = 50
 
@@ -50,9 +51,7 @@ class Keeping:
         """Three times a lease: whoever is dead is noticed soon, and what has no hint gets one, also if queues never run empty."""
         await self._ledger.reap()
         await self._ledger.keep()
-        counts = await self._ledger.counts()
-        if counts.open > self._max_open:
-            await self._ledger.shed(counts.open - self._max_open)
+        await self._ledger.shed(self._max_open, SHED_AT_ONCE)
         await self.ask(idle=False)
 
     @step("frontier.ask")

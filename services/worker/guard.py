@@ -1,13 +1,13 @@
 """The parser's guard: may this page be parsed at all?
 
-A cap on bytes does not protect the parser. 61 KB of formatting elements cost lexbor 12 s and 2.9 GB, 500 KB of nested `<div>` 11 s,
-and a parse can't be stopped. All of its bad cases are quadratic, and grow with a few numbers: how many elements are open, how many
-formatting elements must be opened again, how many attributes one tag has, how many options one select. So one linear scan over
-the tags keeps a bound of each, and refuses at the first that is too large.
+A cap on bytes does not protect the parser. 61 KB of formatting elements cost lexbor 12 s and 2.9 GB, 500 KB of nested `<div>`
+11 s, and a parse can't be stopped. All of its bad cases are quadratic, and grow with a few numbers: how many elements are open,
+how many formatting elements must be opened again, how many attributes one tag has, how many options one select. So one linear
+scan over the tags keeps a bound of each, and refuses at the first that is too large.
 
-The scan reads as the tokenizer does (comments, quoted values, raw text, SVG and MathML), because what the scan skips and the parser
-doesn't is where a blow-up hides. Its stack of open elements is the parser's in outline: end tags that are left out are taken as
-given where HTML lets them be. What is closed otherwise without an end tag may be open for the parser, and counts as *loose*.
+The scan reads as the tokenizer does (comments, quoted values, raw text, SVG and MathML), because what the scan skips and the
+parser doesn't is where a blow-up hides. Its stack of open elements is the parser's in outline: end tags that are left out are
+taken as given where HTML lets them be. What else is closed without an end tag may be open for the parser, and counts as *loose*.
 
 Knows: how HTML is read. Must not know: bytes (they are capped before), what becomes of a refusal.
 """
@@ -24,7 +24,7 @@ class Limits:
 
     depth: int = 512  #: elements open at once
     loose: int = 1_500  #: elements closed by others than their own end tags
-    nodes: int = 330_000  #: in the tree, some 190 bytes each; formatting elements that are opened again included
+    nodes: int = 250_000  #: in the tree, some 190 bytes each; formatting elements that are opened again included
     options: int = 5_000  #: in one select
     root_attributes: int = 1_000  #: of all html and body tags together, since they end up on one element
     steps: int = 500_000  #: of looking for the elements that tags close
@@ -124,17 +124,22 @@ class _Scan:
         """Reads tags up to a place behind which something is to be skipped, and says where to go on."""
         open, formatting, nodes_max = self.open, self.formatting, self.limits.nodes
         for token in _TOKENS(self.html, position):
-            name = token[1]
-            if name is None:
-                if token.lastindex is None:
-                    continue  # a comment, or what is read as one
+            kind = token.lastindex
+            if kind is None:
+                continue  # a comment, or what is read as one
+            if kind > _LEAF:
                 return self._behind(token)
+            name = token[1]
             if name.isascii():  # the parser knows ASCII letters alone; to Python U+212A is a k
                 name = name.lower()
-            self.nodes += 2 + len(formatting)
+            self.nodes += 2 * (kind - 1) + len(formatting)
             if self.nodes > nodes_max:
                 raise _Refused(TOO_MANY_NODES)
-            if name in _PLAIN_ENDS and open and open[-1] == _PLAIN_ENDS[name]:
+            if kind == _LEAF:
+                if not (name in _PLAIN_LEAVES and self._in_html and (name != "a" or not formatting)):
+                    self._start(name, token)
+                    self._end(name)
+            elif name in _PLAIN_ENDS and open and open[-1] == _PLAIN_ENDS[name]:
                 open.pop()
             elif name in _PLAIN_STARTS and self._in_html and not (self.paragraphs and name in _CLOSES_P):
                 self._push(name)
@@ -150,7 +155,7 @@ class _Scan:
 
     def _behind(self, token: re.Match[str]) -> int:
         """Behind a CDATA section, which in HTML is a comment."""
-        if token.lastgroup != "cdata":
+        if token.lastindex != _IS_CDATA:
             raise _Refused(TOO_MANY_ATTRIBUTES)
         if self._in_html:
             return self._or_end(self.html.find(">", token.end()))
@@ -202,12 +207,12 @@ class _Scan:
 
     def _start(self, name: str, token: re.Match[str]) -> None:
         if name in _ROOT:
-            self.root_attributes += len(_ATTRIBUTES(token[0]))
+            self.root_attributes += len(_ATTRIBUTES(_tag(token)))
             if self.root_attributes > self.limits.root_attributes:
                 raise _Refused(TOO_MANY_ATTRIBUTES)
         elif self.unsure is not None:
             if name in _FORMATTING:
-                self._start_formatting(name, token[0])
+                self._start_formatting(name, _tag(token))
             elif name not in _NEVER_OPEN:
                 self._push(name)
         elif self.foreign is None:
@@ -217,7 +222,7 @@ class _Scan:
             self._start_html(name, token)
         elif token[2][-1:] != "/":
             self._push(name)
-            if name in _INTEGRATION or (name == "annotation-xml" and "html" in token[0].lower()):
+            if name in _INTEGRATION or (name == "annotation-xml" and "html" in _tag(token).lower()):
                 self.unsure = len(self.open) - 1
             elif name == "font":  # ends SVG, or doesn't, by its attributes
                 self.unsure = self.foreign
@@ -226,7 +231,7 @@ class _Scan:
         if self.paragraphs and name in _CLOSES_P:
             self._close(_P, _BUTTON_SCOPE)
         if name in _FORMATTING:
-            self._start_formatting(name, token[0])
+            self._start_formatting(name, _tag(token))
         elif name in _VOID:
             if name == "col" and "template" in self.open:
                 self.unsure = self.open.index("template")  # where most tags are ignored from now on, those of raw text too
@@ -254,12 +259,15 @@ class _Scan:
 
     def _start_in_table(self, name: str) -> None:
         """What is open in the table and can't hold it is closed. Outside of a table it is ignored, but for a table itself."""
-        through, below = _IN_TABLE[name]
-        at = self._find(through | below, _NOWHERE)
+        closed, sought = _IN_TABLE[name]
+        at = self._find(sought, _NOWHERE)
         if at is not None and self.open[at] == "template":
             self.unsure = at
         elif at is not None:
-            self._cut(at if self.open[at] in through else at + 1)
+            if self.open[at] in closed:
+                self._cut(at)
+            else:
+                self._cut(at + 1, rightly=0)
         if at is not None or name == "table":
             self._push(name)
 
@@ -316,9 +324,11 @@ class _Scan:
             open.pop()
         elif entry.is_open:
             blocks = [each for each in open[entry.depth + 1 :] if each in _SPECIAL]
-            self._cut(entry.depth, moved=len(blocks))
+            self._cut(entry.depth, for_certain=True)
             open.extend(blocks)
             self.paragraphs += blocks.count("p")
+        else:
+            self.loose -= 1
         return True
 
     # --- The stack ---
@@ -361,20 +371,23 @@ class _Scan:
             raise _Refused(TANGLED)
         return at if at >= 0 else None
 
-    def _cut(self, at: int, moved: int = 0) -> None:
-        """Closes the element at this place and all in it, but for those that are only moved."""
+    def _cut(self, at: int, *, rightly: int = 1, for_certain: bool = False) -> None:
+        """Closes all from this place on: the first of them rightly, by a tag that means it, the others because they are in it.
+
+        `for_certain`: the parser closes these others too.
+        """
         dropped = self.open[at:]
         del self.open[at:]
-        if len(dropped) > 1:
-            implied = sum(name in _IMPLIED for name in dropped)
-            self.loose += len(dropped) - 1 - implied - moved + max(0, implied - _IMPLIED_FREE)
-            if self.loose > self.limits.loose:
-                raise _Refused(TOO_LOOSE)
         self.paragraphs -= dropped.count("p")
+        if len(dropped) > rightly:
+            self.loose += _loose(dropped[rightly:], for_certain)
         while self.rooms[-1].at >= at:
             room = self.rooms.pop()
             if room.forgets:
+                self.loose -= len(self.formatting) - room.formatting
                 del self.formatting[room.formatting :]
+        if self.loose > self.limits.loose:
+            raise _Refused(TOO_LOOSE)
         for each in self.formatting:
             if each.depth >= at:
                 each.depth, each.is_open = at, False
@@ -382,6 +395,19 @@ class _Scan:
             self.unsure = None
         if self.foreign is not None and self.foreign >= at:
             self.foreign = None
+
+
+def _loose(dropped: list[str], for_certain: bool) -> int:
+    """How many of these may be open for the parser. Formatting elements are, until they have an end tag of their own."""
+    formatting = sum(name in _FORMATTING for name in dropped)
+    if for_certain:
+        return formatting
+    implied = sum(name in _IMPLIED for name in dropped)
+    return len(dropped) - implied + max(0, implied - _IMPLIED_FREE)
+
+
+def _tag(token: re.Match[str]) -> str:
+    return token.string[token.start() : token.end(2)]
 
 
 _OUTSIDE: Final = _Room(-1, 0, False)
@@ -401,12 +427,15 @@ _NAME: Final = rf"[a-zA-Z][^{_WS}/>]*+"
 _VALUE: Final = rf"""(?:"[^"]*+"?+|'[^']*+'?+|[^{_WS}>"'][^{_WS}>]*+)?+"""
 _ATTRIBUTE: Final = rf"(?:=|[^{_WS}/>=])[^{_WS}/>=]*+(?:[{_WS}]*+=[{_WS}]*+{_VALUE})?+"
 _TOKENS: Final = re.compile(
-    rf"<(?:(/?{_NAME})(?:[{_WS}/]*+{_ATTRIBUTE}){{0,{ATTRIBUTES_MAX}}}+([{_WS}/]*+)(?:>|\Z)"
+    # A tag; behind it what is in the element, if that is text alone: of such leaves, most of a page's elements, nothing stays open.
+    rf"<(?:(/?{_NAME})(?:[{_WS}/]*+{_ATTRIBUTE}){{0,{ATTRIBUTES_MAX}}}+([{_WS}/]*+)(?:>([^<]*+</\1[{_WS}]*+>)?+|\Z)"
     r"|!--(?:-?>|(?:[^-]++|-(?!-!?>))*+(?:--!?>|\Z))"
-    r"|(?P<cdata>!\[CDATA\[)"
+    r"|(!\[CDATA\[)"
     r"|[!?][^>]*+|/[^a-zA-Z>][^>]*+"
-    r"|(?P<overlong>/?[a-zA-Z]))"
+    r"|(/?[a-zA-Z]))"  # a tag of more attributes than that
 ).finditer
+_LEAF: Final = 3
+_IS_CDATA: Final = 4
 _ATTRIBUTES: Final = re.compile(rf"[{_WS}/]*+{_ATTRIBUTE}").findall
 _CDATA: Final = re.compile(r"<!\[CDATA\[[^<]*+").sub
 
@@ -488,13 +517,14 @@ _RUBY: Final = _names("rb rp rt rtc")
 _REPLACES_LAST: Final = (
     dict.fromkeys(_HEADINGS, _HEADINGS) | dict.fromkeys(_RUBY, _RUBY) | {"option": _names("option"), "optgroup": _names("option")}
 )
-#: In tables: what is closed with all in it, and what all in it is closed of.
+#: In tables: what is closed with all in it, and what else is looked for, because all in it is closed.
 _SECTIONS: Final = _names("tbody tfoot thead")
+_CELLS: Final = _names("td th")
 _IN_TABLE: Final = {
-    "table": (_names("table"), _names("caption td template th")),
-    "td": (_names("td th"), _names("table template tr") | _SECTIONS),
-    "th": (_names("td th"), _names("table template tr") | _SECTIONS),
-    "tr": (_names("tr"), _names("table template") | _SECTIONS),
+    "table": (_names("table"), _CELLS | _names("caption table template")),
+    "td": (_CELLS, _CELLS | _SECTIONS | _names("table template tr")),
+    "th": (_CELLS, _CELLS | _SECTIONS | _names("table template tr")),
+    "tr": (_names("tr"), _SECTIONS | _names("table template tr")),
 } | dict.fromkeys(_SECTIONS | {"caption", "colgroup"}, (_NOWHERE, _TABLE_SCOPE))
 
 #: Elements whose end tags may be left out.
@@ -502,4 +532,5 @@ _IMPLIED: Final = _RUBY | _SECTIONS | _names("caption colgroup dd dt li optgroup
 
 #: Tags for which nothing is to be done beyond putting the element on the stack, and taking it off if it is the last.
 _PLAIN_STARTS: Final = _BLOCKS | _names("abbr cite del form ins kbd label mark noscript q samp span sub sup time var")
+_PLAIN_LEAVES: Final = _FORMATTING | set(_RAW) | _PLAIN_STARTS - _CLOSES_P
 _PLAIN_ENDS: Final = {f"/{name}": name for name in _PLAIN_STARTS | _HEADINGS | _names("button dd dt g li option path tr")}

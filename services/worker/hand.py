@@ -3,6 +3,7 @@
 A URL leaves only with the answer to the verb that let it go; until then nobody else may work on it, and a hint for it is dropped.
 """
 
+from gossamer.answers import Dropped
 from gossamer.clock import Clock
 from gossamer.ids import UrlId
 from gossamer.messages import Url
@@ -33,6 +34,12 @@ class Hand:
         """It is no longer this worker's."""
         self._disengage(url, 0.0)
         self._agenda.drop(url.id)
+
+    async def let_lie(self, url: Url, why: Dropped) -> None:
+        """The gate let nothing through. Without a budget the URL stays open; should it be FETCHING, it must not stay so."""
+        if why is Dropped.BUDGET:
+            await self._ledger.defer(self._seat, [Deferral(id=url.id)])
+        self.drop(url)
 
     async def request_is_over(self, url: Url, visit: Visit) -> Visit:
         """Lets the domain go on while this URL is read and stored, if another of its URLs waits; what is left to settle."""

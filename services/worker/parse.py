@@ -1,4 +1,4 @@
-"""From a page's markup to what the walk needs of it: title, text, links, and what it asks of robots. One parse, and no second one.
+"""From a page's markup to what the walk needs of it: title, text, links, what it asks of robots. One parse, and no second one.
 
 The parser is called here and nowhere else, behind the guard. Its tree is asked as a whole (one selector for everything that has a
 link or a rule, one call for all of the text) and never walked node by node: an object for each would cost more than the parse.
@@ -42,6 +42,8 @@ def parse(html: str, *, max_links: int = 1000, agent: str = "gossamer") -> Parse
     `agent` is our product token, in lower case.
     """
     tree = LexborHTMLParser(html)
+    in_math: frozenset[int] | None = None
+    in_noscript: frozenset[int] | None = None
     hrefs: dict[str, None] = {}  # in order, each once
     nofollow: set[str] = set()
     links_cut = False
@@ -49,7 +51,11 @@ def parse(html: str, *, max_links: int = 1000, agent: str = "gossamer") -> Parse
     robots: set[str] = set()
     for node in tree.css(_LINKS_AND_RULES):
         tag = node.tag
-        if tag in _LINKS or (tag not in _NO_LINKS and _is_inside(node, "math")):
+        is_link = tag in _LINKS
+        if not is_link and tag not in _NO_LINKS:
+            in_math = _ids(tree, "math [href]") if in_math is None else in_math
+            is_link = node.mem_id in in_math
+        if is_link:
             attributes = node.attributes
             href = attributes.get("href")
             if href is None:  # so is that of `<a href>`, which is a link to the page itself
@@ -68,14 +74,15 @@ def parse(html: str, *, max_links: int = 1000, agent: str = "gossamer") -> Parse
             if (attributes.get("name") or "").strip().lower() in ("robots", agent):
                 robots.update(_directives(attributes.get("content")))
             elif refresh is None and (attributes.get("http-equiv") or "").strip().lower() == "refresh":
-                refresh = None if _is_inside(node, "noscript") else _refresh(attributes.get("content"))
+                in_noscript = _ids(tree, "noscript meta") if in_noscript is None else in_noscript
+                refresh = None if node.mem_id in in_noscript else _refresh(attributes.get("content"))
         elif tag == "base" and base is None:
             base = _base(node.attributes.get("href"))
     return Parsed(
         title=_title(tree),
         text=_text(tree),
         hrefs=tuple(hrefs),
-        nofollow=frozenset(nofollow),
+        nofollow=frozenset(nofollow.intersection(hrefs)),
         links_cut=links_cut,
         base=base,
         refresh=refresh,
@@ -89,16 +96,13 @@ _LINKS: Final = frozenset({"a", "area", "iframe", "frame"})
 #: Elements that have a href and are no links; any other one is, in MathML.
 _NO_LINKS: Final = frozenset({"link", "base", "meta", "use", "image"})
 
-_UNSEEN: Final = ["script", "style", "noscript", "iframe", "svg"]
+#: A title stands in the body when something in front of it has closed the head.
+_UNSEEN: Final = ["script", "style", "noscript", "iframe", "svg", "title"]
 
 
-def _is_inside(node: LexborNode, tag: str) -> bool:
-    around = node.parent
-    while around is not None:
-        if around.tag == tag:
-            return True
-        around = around.parent
-    return False
+def _ids(tree: LexborHTMLParser, selector: str) -> frozenset[int]:
+    """What is inside of something, by the parser's own means: to look upwards from each would take a page's depth, each time."""
+    return frozenset(node.mem_id for node in tree.css(selector))
 
 
 def _directives(content: str | None) -> list[str]:
@@ -139,12 +143,14 @@ _REFRESH: Final = re.compile(
 
 
 def _title(tree: LexborHTMLParser) -> str:
-    """The first title that is not of a drawing."""
-    for node in tree.tags("title"):
-        parent = node.parent
-        if (parent is not None and parent.tag == "head") or not _is_inside(node, "svg"):
-            return " ".join(node.text().split())[:TITLE_LENGTH_MAX].rstrip()
-    return ""
+    """The first that is not of a drawing."""
+    titles = tree.tags("title")
+    if not titles:
+        return ""
+    first: LexborNode | None = titles[0]
+    if first is not None and first.parent is not None and first.parent.tag != "head":
+        first = tree.css_first("title:not(svg title)")
+    return "" if first is None else " ".join(first.text().split())[:TITLE_LENGTH_MAX].rstrip()
 
 
 def _text(tree: LexborHTMLParser) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 
 from gossamer.answers import Go
 from gossamer.clock import Clock
+from gossamer.crash import step
 from gossamer.messages import Url
 from gossamer.outcomes import Outcome
 from gossamer.records import Visit
@@ -57,6 +58,7 @@ class Requests:
     def delay_s(self, domain: str) -> float:
         return self._pace(domain).delay_s
 
+    @step("worker.download")
     async def _ask(self, domain: str, request: Request) -> tuple[Answer | Trouble, Visit]:
         result = await self._downloader.fetch(request)
         now = self._clock.monotonic()

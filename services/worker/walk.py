@@ -61,7 +61,7 @@ async def approach(url: Url, at: Steps) -> Arrived | None:
         at.hand.put_back(url, answer.seconds)
         return None
     if isinstance(answer, Dropped):
-        at.hand.drop(url)
+        await at.hand.let_lie(url, answer)
         return None
     await at.links.widen(answer.scope_hosts)
     fate = await at.fetch(url, answer)  # 8

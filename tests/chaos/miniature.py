@@ -24,7 +24,7 @@ from gossamer.outcomes import Outcome
 from gossamer.ports.blobs import BlobRef, Capture
 from gossamer.records import Closing, Content, CrawlStatus, Facts, Rules, Seat, Visit
 
-PAGES = 900
+PAGES = 400
 DOMAINS = 10
 CRAWL = CrawlId("miniature")
 RULES = Rules(max_bytes=10**9, delay_s=0.0, lease_s=60.0, queue_size=12)
@@ -145,7 +145,7 @@ async def main(folder: Path) -> None:
     await blobs.remove_leftovers()
     await ledger.create(RULES)
     dot()
-    await ledger.resume(RULES)
+    await ledger.resume(RULES, nobody_lives=True)
     dot()
     await ledger.add(seeds())
     seat = await ledger.register(f"process {os.getpid()}")

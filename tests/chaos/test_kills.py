@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -17,11 +18,12 @@ from gossamer.crash import EXIT_CODE, VARIABLE
 from gossamer.errors import NoCrawl
 from gossamer.outcomes import CrawlOutcome, Outcome
 from gossamer.testing.invariants import broken_invariants
+from tests.chaos import miniature
 from tests.chaos.miniature import CRAWL, NUMBERS, body, content
 
 KILLS = 50
 PATIENCE_S = 60
-MARKED = ("frontier.promote", "frontier.route", "worker.begin", "worker.judge", "worker.store", "worker.finish")
+MARKED = re.findall(r'@step\("([^"]+)"\)', Path(miniature.__file__).read_text())
 
 
 def test_a_crawl_killed_fifty_times_loses_nothing(tmp_path: Path) -> None:

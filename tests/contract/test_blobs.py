@@ -16,7 +16,7 @@ from gossamer.clock import ManualClock
 from gossamer.errors import BlobsUnavailable
 from gossamer.ids import CrawlId
 from gossamer.ports.blobs import Blobs
-from gossamer.testing.blobs import NEIGHBOUR, OURS, BlobsContract, OpenBlobs, capture, gunzip, put_one
+from gossamer.testing.blobs import NEIGHBOUR, OURS, BlobsContract, OpenBlobs, all_gone, capture, gunzip, none_gone, put_one
 
 
 @asynccontextmanager
@@ -211,7 +211,7 @@ class TestDurability:
         # A second process that only looks sees nothing of it, and lets it be: it may be a living writer's.
         assert await reader.segments() == []
         assert await reader.read(leftover.removesuffix(".part")) is None
-        assert await reader.sweep(lambda crawl: False) == []
+        assert await reader.sweep(none_gone) == []
         assert files(segments) == [leftover]
 
         # The owner, coming back, clears it away and nothing else.
@@ -240,14 +240,14 @@ class TestSweeping:
             (root / name).mkdir()
         (root / "empty-crawl").mkdir()
 
-        assert await blobs.sweep(lambda crawl: True) == [OURS]
+        assert await blobs.sweep(all_gone) == [OURS]
 
         assert files(root) == [OURS, f"{OURS}/ledger.sqlite", "empty-crawl", "no crawl", "notes.txt"]
 
     async def test_a_crawl_that_had_nothing_but_segments_leaves_no_directory(self, root: Path, blobs: DirectoryBlobs) -> None:
         await put_one(blobs, capture())
 
-        await blobs.sweep(lambda crawl: True)
+        await blobs.sweep(all_gone)
 
         assert files(root) == []
 
@@ -261,7 +261,7 @@ class TestSweeping:
         (root / "linked-segments" / "segments").symlink_to(tmp_path / "outside" / NEIGHBOUR / "segments")
         (root / OURS / "segments" / "link").symlink_to(tmp_path / "outside" / NEIGHBOUR)
 
-        assert await blobs.sweep(lambda crawl: True) == [OURS]
+        assert await blobs.sweep(all_gone) == [OURS]
 
         assert files(tmp_path / "outside") == before
         await outside.close()

@@ -37,8 +37,8 @@ What is abstracted, and why nothing is hidden by it:
 
     python -m tests.model.protocol_model                 the quick set, then every deliberate bug and what
                                                          catches it (about a minute)
-    python -m tests.model.protocol_model --full          more faults and larger scenarios (some seven minutes)
-    python -m tests.model.protocol_model --deep          the largest as well (some twelve more)
+    python -m tests.model.protocol_model --full          more faults and larger scenarios (some eight minutes)
+    python -m tests.model.protocol_model --deep          the largest as well (some fourteen more)
     python -m tests.model.protocol_model --scenario NAME --faults K
     python -m tests.model.protocol_model --bug NAME --trace
 """
@@ -99,8 +99,8 @@ def main() -> int:
         prog="python -m tests.model.protocol_model",
         description="Explores the protocol's crash windows and checks I1-I7 in every state.",
     )
-    parser.add_argument("--full", action="store_true", help="more faults and larger scenarios: some seven minutes")
-    parser.add_argument("--deep", action="store_true", help="the largest as well: some twelve minutes more")
+    parser.add_argument("--full", action="store_true", help="more faults and larger scenarios: some eight minutes")
+    parser.add_argument("--deep", action="store_true", help="the largest as well: some fourteen minutes more")
     parser.add_argument(
         "--limit", type=int, default=3_000_000, metavar="N", help="stop a scenario after N states (default %(default)s)"
     )

@@ -174,7 +174,7 @@ SCENARIOS = {
     )
 }
 
-# The faults per run: what a plain run explores, what --full adds (some seven minutes), and --deep (some twelve more).
+# The faults per run: what a plain run explores, what --full adds (some eight minutes), and --deep (some fourteen more).
 QUICK: dict[str, tuple[int, ...]] = {
     "links": (0, 1),
     "cold start": (0,),

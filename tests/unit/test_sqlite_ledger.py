@@ -103,18 +103,100 @@ async def test_another_process_may_stop_the_crawl(ledger: SqliteLedger, tmp_path
     assert (await ledger.counts()).open == 1
 
 
-async def test_the_clock_of_a_ledger_never_goes_back(tmp_path: Path) -> None:
-    clock = ManualClock(start=1_000.0)
+class Wall(ManualClock):
+    """A clock whose wall somebody sets: the monotonic one goes on."""
+
+    def __init__(self, start: float) -> None:
+        super().__init__(start)
+        self.set_by = 0.0
+
+    def now(self) -> float:
+        return super().now() + self.set_by
+
+
+@pytest.mark.parametrize("set_by", [-3_600.0, 3_600.0])
+async def test_setting_the_machines_clock_moves_no_lease(tmp_path: Path, set_by: float) -> None:
+    clock = Wall(1_000.0)
     ledger = SqliteLedger(tmp_path / "ledger.sqlite", clock)
     await ledger.create(Rules(lease_s=15.0))
     seat = await ledger.register("one")
-    clock._now -= 3_600  # somebody set it back an hour
 
+    clock.set_by = set_by
+    clock.advance(10)
     await ledger.renew(seat)
 
     (worker,) = await ledger.workers()
-    assert worker.lease_until == 1_015.0
+    assert worker.lease_until == 1_025.0
+    clock.advance(16)
+    with pytest.raises(Fenced):
+        await ledger.renew(seat)
     await ledger.close()
+
+
+async def test_a_clock_that_was_set_back_between_two_runs_hides_no_work(tmp_path: Path) -> None:
+    clock = Wall(10_000.0)
+    first = SqliteLedger(tmp_path / "ledger.sqlite", clock)
+    await first.create(Rules())
+    await first.add([url(1)])
+    assert len(await first.waiting(10, idle=False)) == 1
+    await first.close()
+    clock.set_by = -3_600.0
+
+    second = SqliteLedger(tmp_path / "ledger.sqlite", clock)
+
+    assert len(await second.waiting(10, idle=True)) == 1
+    clock.advance(16)
+    assert len(await second.waiting(10, idle=False)) == 1
+    await second.close()
+
+
+async def test_a_call_that_cant_be_written_harms_nobody_in_its_group(ledger: SqliteLedger) -> None:
+    seat = await ledger.register("one")
+    unwritable = Url(UrlId(bytes(16)), "http://a.example/\udce4", "a.example")
+
+    before, refused, after = await asyncio.gather(
+        ledger.add([url(1)]), ledger.add([unwritable]), ledger.renew(seat), return_exceptions=True
+    )
+
+    assert before == [url(1)]
+    assert isinstance(refused, UnicodeEncodeError)
+    assert not isinstance(after, BaseException)
+    assert (await ledger.counts()).open == 1
+
+
+async def test_a_closed_ledger_says_so_and_closing_twice_is_harmless(tmp_path: Path) -> None:
+    ledger = SqliteLedger(tmp_path / "ledger.sqlite", ManualClock())
+    await ledger.create(Rules())
+    await ledger.close()
+    await ledger.close()
+    with pytest.raises(LedgerUnavailable):
+        await ledger.counts()
+
+
+def test_those_who_clean_up_while_the_loop_ends_are_still_answered(tmp_path: Path) -> None:
+    released: list[int] = []
+
+    async def worker(ledger: SqliteLedger, at_work: asyncio.Event) -> None:
+        seat = await ledger.register("one")
+        at_work.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await ledger.release(seat)
+            released.append(seat.worker)
+
+    async def main() -> None:
+        ledger = SqliteLedger(tmp_path / "ledger.sqlite", ManualClock())
+        await ledger.create(Rules())
+        at_work = [asyncio.Event() for _ in range(5)]
+        tasks = [asyncio.create_task(worker(ledger, each)) for each in at_work]
+        for each in at_work:
+            await each.wait()
+        assert len(tasks) == 5  # and the loop ends, with all of them at work
+
+    asyncio.run(main())
+
+    assert sorted(released) == [0, 1, 2, 3, 4]
 
 
 FULL_DISK = """

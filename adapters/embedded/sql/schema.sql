@@ -21,6 +21,7 @@ CREATE TABLE IF NOT EXISTS url (
     priority   INTEGER NOT NULL,
     suspect    INTEGER NOT NULL DEFAULT 0,  -- the epoch whose lapse made it one
     deaths     INTEGER NOT NULL DEFAULT 0,
+    pardoned   INTEGER NOT NULL DEFAULT 0,  -- its worker came back once, and took the suspicion back
     deferrals  INTEGER NOT NULL DEFAULT 0,
     added_at   REAL NOT NULL,
     changed_at REAL NOT NULL,
@@ -64,6 +65,7 @@ CREATE TABLE IF NOT EXISTS worker (
     lease_until REAL NOT NULL,
     load        INTEGER NOT NULL,           -- ROUTED and FETCHING
     fetching    INTEGER NOT NULL,
+    knocking    INTEGER NOT NULL,           -- requests in flight for ROUTED URLs: robots.txt
     alone       INTEGER NOT NULL            -- suspects that are FETCHING: 0 or 1
 );
 
@@ -85,6 +87,11 @@ CREATE TABLE IF NOT EXISTS outlinks (
     n     INTEGER NOT NULL REFERENCES url (n),
     links BLOB NOT NULL                     -- the first 8 bytes of each link's id
 );
+
+-- Hosts of seeds, and those that seeds redirect to.
+CREATE TABLE IF NOT EXISTS scope (
+    host TEXT PRIMARY KEY
+) WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS robots (
     origin  TEXT PRIMARY KEY,

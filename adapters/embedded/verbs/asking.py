@@ -21,7 +21,7 @@ def held(desk: Desk, seat: Seat) -> list[Url]:
 
 def waiting(desk: Desk, most: int, idle: bool) -> list[tuple[Url, int]]:
     """Three quarters by priority; the last quarter by age, so that the worst are met as well."""
-    offered_before = desk.now if idle else desk.now - desk.crawl.rules.lease_s
+    offered_before = float("inf") if idle else desk.now - desk.crawl.rules.lease_s
     sql = desk.written()
     found = {row[7]: row for row in sql.execute(_BEST, (offered_before, most - most // 4))}
     for row in sql.execute(_OLDEST, (offered_before, most)):

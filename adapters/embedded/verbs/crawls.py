@@ -15,8 +15,8 @@ def create(desk: Desk, rules: Rules) -> None:
         desk.create(Crawl(status=status, rules=rules, created_at=desk.now, kept_until=kept_until))
 
 
-def resume(desk: Desk, rules: Rules) -> None:
-    void_all(desk)  # by the old rules: what is in flight was reserved by them
+def resume(desk: Desk, rules: Rules, *, nobody_lives: bool) -> None:
+    void_all(desk, nobody_lives=nobody_lives)  # by the old rules: what is in flight was reserved by them
     if desk.crawl.outcome is not CrawlOutcome.COMPLETE:
         desk.books.status, desk.books.outcome = CrawlStatus.RUNNING, None
         desk.books.rules = rules

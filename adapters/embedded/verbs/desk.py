@@ -10,13 +10,14 @@ Knows: the schema. Must not know: what a verb means.
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
+from gossamer.clock import Clock
 from gossamer.errors import Fenced, NoCrawl
 from gossamer.ids import Epoch, UrlId, WorkerId
 from gossamer.messages import Url
@@ -35,8 +36,9 @@ class Crawl(msgspec.Struct, kw_only=True):
     rules: Rules
     created_at: float
     kept_until: float
+    time: float = 0.0  #: the newest that was seen: it goes on from here, also if the machine's clock was set back meanwhile
     outcome: CrawlOutcome | None = None
-    scope: list[str] = []
+    scope_hosts: int = 0
     states: list[int] = msgspec.field(default_factory=lambda: [0] * len(State))
     outcomes: dict[Outcome, int] = {}
     stored: int = 0
@@ -70,6 +72,7 @@ class UrlRow:
     priority: int
     suspect: int
     deaths: int
+    pardoned: int
     deferrals: int
 
 
@@ -100,6 +103,7 @@ class WorkerRow:
     lease_until: float
     load: int
     fetching: int
+    knocking: int
     alone: int
 
 
@@ -113,7 +117,7 @@ class _Changed:
     workers: dict[int, WorkerRow] = field(default_factory=dict)
 
 
-_URL_COLUMNS = "n, id, domain, depth, hop, state, worker, priority, suspect, deaths, deferrals"
+_URL_COLUMNS = "n, id, domain, depth, hop, state, worker, priority, suspect, deaths, pardoned, deferrals"
 _DOMAIN_COLUMNS = (
     "n, name, owner, owner_until, out, parked, busy, next_at, delay_s, not_before, due_at, failures, rests, stored, closed"
 )
@@ -125,7 +129,8 @@ INSERT INTO url (id, url, domain, depth, hop, parent, state, priority, added_at,
 VALUES (?, ?, ?, ?, ?, ?, {State.WAITING.value}, {UNRANKED}, ?, ?)
 """
 _SAVE_URL = """
-UPDATE url SET state = ?, worker = ?, priority = ?, suspect = ?, deaths = ?, deferrals = ?, changed_at = ? WHERE n = ?
+UPDATE url SET state = ?, worker = ?, priority = ?, suspect = ?, deaths = ?, pardoned = ?, deferrals = ?, changed_at = ?
+WHERE n = ?
 """
 _CLOSE_URL = "UPDATE url SET outcome = ?, reason = ?, facts = ? WHERE n = ?"
 _SAVE_DOMAIN = """
@@ -146,6 +151,8 @@ class Desk:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.sql: Final = connection
         self.now = 0.0
+        self._time_offset: float | None = None
+        self._scope: frozenset[str] | None = None
         self._changed = _Changed()
         self._crawl: Crawl | None = None
         self._workers: dict[int, WorkerRow] | None = None
@@ -157,19 +164,31 @@ class Desk:
 
     # --- One group of verbs ---
 
-    def begin(self, now: float) -> None:
-        """Opens a transaction. Time never goes back here, whatever the machine's clock does."""
+    def begin(self, clock: Clock) -> None:
+        """Opens a transaction, and reads the clock: not before, since another process may have to end its own first.
+
+        Time is what the wall showed once, and runs by the monotonic clock from there: whoever sets the machine's clock moves no
+        lease and no delay. It never begins before what the file has seen.
+        """
         self.sql.execute("BEGIN IMMEDIATE")
-        self.now = max(self.now, now)
         if (version := self._data_version()) != self._version:
             self.tidy()
             self._version = version
+        if self._time_offset is None:
+            self._time_offset = max(clock.now(), self._time_seen()) - clock.monotonic()
+        self.now = self._time_offset + clock.monotonic()
+
+    def _time_seen(self) -> float:
+        try:
+            return self.crawl.time
+        except NoCrawl:
+            return 0.0
 
     def commit(self) -> None:
         self.written()
         self.sql.execute("COMMIT")
         self._urls.clear()
-        if len(self._domains) > DOMAINS_KEPT:
+        if max(len(self._domains), len(self._domain_ns)) > DOMAINS_KEPT:
             self._domains.clear()
             self._domain_ns.clear()
 
@@ -181,7 +200,7 @@ class Desk:
     def tidy(self) -> None:
         """Everything is to be read from the file again."""
         self._changed = _Changed()
-        self._crawl = self._workers = None
+        self._crawl = self._workers = self._scope = None
         for kept in (self._urls, self._domains, self._domain_ns, self._known):
             kept.clear()
 
@@ -191,7 +210,10 @@ class Desk:
         if changed.urls:
             self.sql.executemany(
                 _SAVE_URL,
-                [(u.state, u.worker, u.priority, u.suspect, u.deaths, u.deferrals, self.now, u.n) for u in changed.urls.values()],
+                [
+                    (u.state, u.worker, u.priority, u.suspect, u.deaths, u.pardoned, u.deferrals, self.now, u.n)
+                    for u in changed.urls.values()
+                ],
             )
             changed.urls.clear()
         if changed.domains:
@@ -199,11 +221,15 @@ class Desk:
             changed.domains.clear()
         if changed.workers:
             self.sql.executemany(
-                "INSERT OR REPLACE INTO worker VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [(w.id, w.epoch, w.process, w.lease_until, w.load, w.fetching, w.alone) for w in changed.workers.values()],
+                "INSERT OR REPLACE INTO worker VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (w.id, w.epoch, w.process, w.lease_until, w.load, w.fetching, w.knocking, w.alone)
+                    for w in changed.workers.values()
+                ],
             )
             changed.workers.clear()
-        if changed.crawl:
+        if changed.crawl and self._crawl is not None:
+            self._crawl.time = self.now
             self.sql.execute("INSERT OR REPLACE INTO crawl VALUES (1, ?)", (_encode(self._crawl),))
             changed.crawl = False
         return self.sql
@@ -223,18 +249,33 @@ class Desk:
     @property
     def books(self) -> Crawl:
         """The crawl, to be changed."""
+        crawl = self.crawl  # first: it may raise, and then there is nothing to write back
         self._changed.crawl = True
-        return self.crawl
+        return crawl
 
     def create(self, crawl: Crawl) -> None:
         self._crawl = crawl
         self._changed.crawl = True
 
     @property
+    def scope(self) -> frozenset[str]:
+        """Hosts that count as the seeds'."""
+        if self._scope is None:
+            self._scope = frozenset(host for (host,) in self.sql.execute("SELECT host FROM scope"))
+        return self._scope
+
+    def widen_scope(self, hosts: Iterable[str]) -> None:
+        new = set(hosts) - self.scope
+        if new:
+            self.books.scope_hosts = len(self.scope) + len(new)
+            self.sql.executemany("INSERT INTO scope VALUES (?)", [(host,) for host in new])
+            self._scope = self.scope | new
+
+    @property
     def workers(self) -> dict[int, WorkerRow]:
         """All that ever registered, by id."""
         if self._workers is None:
-            rows = self.sql.execute("SELECT id, epoch, process, lease_until, load, fetching, alone FROM worker ORDER BY id")
+            rows = self.sql.execute("SELECT * FROM worker ORDER BY id")
             self._workers = {row[0]: WorkerRow(*row) for row in rows}
         return self._workers
 
@@ -283,6 +324,10 @@ class Desk:
         url.state, url.worker = state, worker
         self._changed.urls[url.n] = url
 
+    def note(self, url: UrlRow, reason: str) -> None:
+        """Why it is where it is, for `explain`."""
+        self.sql.execute("UPDATE url SET reason = ? WHERE n = ?", (reason, url.n))
+
     def close(self, url: UrlRow, outcome: Outcome, reason: str, facts: Facts | None = None) -> None:
         """Notes how a URL ended that was moved to CLOSED."""
         assert url.state is State.CLOSED
@@ -318,7 +363,7 @@ class Desk:
         """Known ids stay known, so most links need no look into the file; the oldest are forgotten first."""
         self._known.update(dict.fromkeys(ids))
         if len(self._known) > KNOWN_KEPT:
-            for id in list(islice(self._known, KNOWN_KEPT // 4)):
+            for id in list(islice(self._known, len(self._known) - KNOWN_KEPT * 3 // 4)):
                 del self._known[id]
 
     # --- Domains ---
@@ -371,9 +416,9 @@ class Desk:
 _STATES = tuple(State)
 
 
-def _url_row(row: tuple[int, UrlId, int, int, int, int, WorkerId | None, int, int, int, int]) -> UrlRow:
-    n, id, domain, depth, hop, state, worker, priority, suspect, deaths, deferrals = row
-    return UrlRow(n, id, domain, depth, hop, _STATES[state], worker, priority, suspect, deaths, deferrals)
+def _url_row(row: Any) -> UrlRow:  # _URL_COLUMNS, in order
+    n, id, domain, depth, hop, state, *rest = row
+    return UrlRow(n, id, domain, depth, hop, _STATES[state], *rest)
 
 
 def _domain_values(d: DomainRow) -> tuple[object, ...]:

@@ -1,10 +1,11 @@
 """How URLs end: fetched, deferred, passed up or shed; and the crawl with the last of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from adapters.embedded.verbs.desk import Crawl, Desk, UrlRow
 from adapters.embedded.verbs.hands import close_open, hold_off, let_go
+from gossamer.ids import UrlId
 from gossamer.messages import Url
 from gossamer.outcomes import CrawlOutcome, Outcome
 from gossamer.records import Closing, CrawlStatus, Deferral, PassedUp, Refused, Seat
@@ -34,7 +35,9 @@ def defer(desk: Desk, seat: Seat, deferrals: Sequence[Deferral]) -> None:
         let_go(desk, url, State.PARKED, deferral.visit)
         if deferral.until_s is not None:  # after the visit was settled: this wait is no rest that would excuse its failure
             hold_off(desk, desk.domain(url.domain), deferral.until_s)
-        url.deferrals += 1
+            url.deferrals += 1
+        if deferral.reason:
+            desk.note(url, deferral.reason)
         url.suspect = 0  # it was begun, and its worker lives
 
 
@@ -46,7 +49,9 @@ def pass_up(desk: Desk, seat: Seat, endings: Sequence[PassedUp]) -> None:
             close_open(desk, url, ending.outcome, ending.reason)
 
 
-def shed(desk: Desk, most: int) -> int:
+def shed(desk: Desk, open_max: int, most: int) -> int:
+    open_now = sum(desk.crawl.states) - desk.crawl.states[State.CLOSED]
+    most = max(0, min(most, open_now - open_max))
     worst = sorted(
         (
             *desk.urls_where("state = 0 ORDER BY priority DESC, n DESC LIMIT ?", (most,)),
@@ -60,10 +65,16 @@ def shed(desk: Desk, most: int) -> int:
 
 
 def add(desk: Desk, urls: Sequence[Url], scope: Sequence[str]) -> list[Url]:
-    widen_scope(desk, scope)
+    desk.widen_scope(scope)
     unknown = desk.unknown({url.id for url in urls})
-    new = list({url.id: url for url in urls if url.id in unknown}.values())
+    first: dict[UrlId, Url] = {}
+    for url in urls:
+        if url.id in unknown:
+            first.setdefault(url.id, url)
+    new = list(first.values())
     desk.enter(new)
+    if new and desk.crawl.outcome is CrawlOutcome.COMPLETE:  # it was, and is no longer
+        desk.books.status, desk.books.outcome = CrawlStatus.RUNNING, None
     return new
 
 
@@ -73,15 +84,9 @@ def end(desk: Desk) -> Crawl:
         return crawl
     if sum(crawl.states) == crawl.states[State.CLOSED]:
         desk.books.status, desk.books.outcome = CrawlStatus.ENDED, CrawlOutcome.COMPLETE
-    elif crawl.status is CrawlStatus.DRAINING and not crawl.fetching:
+    elif crawl.status is CrawlStatus.DRAINING and not crawl.fetching and not crawl.reserved_bytes:
         desk.books.status = CrawlStatus.ENDED
     return crawl
-
-
-def widen_scope(desk: Desk, hosts: Iterable[str]) -> None:
-    for host in hosts:
-        if host not in desk.crawl.scope:
-            desk.books.scope.append(host)
 
 
 def _finish(desk: Desk, url: UrlRow, closing: Closing) -> None:
@@ -95,7 +100,7 @@ def _finish(desk: Desk, url: UrlRow, closing: Closing) -> None:
             links = b"".join([link.id[:LINK_ID_BYTES] for link in closing.links])
             desk.sql.execute("INSERT INTO outlinks (n, links) VALUES (?, ?)", (url.n, links))
     if closing.scope_host is not None:
-        widen_scope(desk, (closing.scope_host,))
+        desk.widen_scope((closing.scope_host,))
     if closing.refused:
         _note_refused(desk, closing.refused)
 

@@ -31,7 +31,7 @@ def knock(desk: Desk, seat: Seat, id: UrlId) -> GateAnswer:
     domain = desk.domain(url.domain)
     if url.state is State.ROUTED and (dropped := _may_not_start(desk, url, domain)) is not None:
         return dropped
-    return _knock(desk, url, domain)
+    return _knock(desk, url, domain, worker)
 
 
 def leave(desk: Desk, seat: Seat, id: UrlId, visit: Visit, until_s: float | None) -> None:
@@ -41,7 +41,7 @@ def leave(desk: Desk, seat: Seat, id: UrlId, visit: Visit, until_s: float | None
         return
     domain = desk.domain(url.domain)
     if domain.busy == url.n:
-        end_request(desk, domain, visit)
+        end_request(desk, url, domain, visit)
         if until_s is not None:
             hold_off(desk, domain, until_s)
 
@@ -52,26 +52,30 @@ def _begin(desk: Desk, worker: WorkerRow, id: UrlId) -> GateAnswer:
         return Dropped.CLOSED
     domain = desk.domain(url.domain)
     if url.state is State.FETCHING:
-        # Its first answer was lost: go again. If its request is over (a ledger that forgot its last second), it knocks.
-        return _go(desk) if domain.busy == url.n else _knock(desk, url, domain)
+        if domain.busy == url.n:
+            return _go(desk)  # its first answer was lost
+        return _knock(desk, url, domain, worker)  # its request is over, and nobody knew: a ledger that forgot its last second
     if (dropped := _may_not_start(desk, url, domain)) is not None:
         return dropped
     if (wait := _closed_gate(desk, url, domain) or _company(desk, url, worker)) is not None:
         return wait
     if (spent := _out_of_pages(desk) or _out_of_bytes(desk)) is not None:
         return spent
-    start_request(desk, url, domain)
     desk.move(url, State.FETCHING, worker.id)
+    start_request(desk, url, domain)
     desk.worker(worker.id).fetching += 1
     if url.suspect:
         worker.alone += 1
     return _go(desk)
 
 
-def _knock(desk: Desk, url: UrlRow, domain: DomainRow) -> GateAnswer:
+def _knock(desk: Desk, url: UrlRow, domain: DomainRow, worker: WorkerRow) -> GateAnswer:
+    _write_off(desk, url, domain)
     if (wait := _closed_gate(desk, url, domain)) is not None:
         return wait
-    if domain.busy != url.n and (spent := _out_of_bytes(desk)) is not None:
+    if url.state is State.ROUTED and (wait := _company(desk, url, worker)) is not None:
+        return wait
+    if (spent := _out_of_bytes(desk)) is not None:
         return spent
     start_request(desk, url, domain)
     return _go(desk)
@@ -85,6 +89,7 @@ def _in_hand(desk: Desk, worker: WorkerRow, id: UrlId) -> UrlRow | None:
 
 def _may_not_start(desk: Desk, url: UrlRow, domain: DomainRow) -> Dropped | None:
     """Whether a ROUTED URL has to leave the worker's hand instead; then it has left the ledger's as well."""
+    _write_off(desk, url, domain)
     if not desk.crawl.running:
         return Dropped.BUDGET
     if domain.closed:
@@ -96,9 +101,15 @@ def _may_not_start(desk: Desk, url: UrlRow, domain: DomainRow) -> Dropped | None
     return None
 
 
+def _write_off(desk: Desk, url: UrlRow, domain: DomainRow) -> None:
+    """A request of this URL that was begun and never ended: the *go* was lost, or its end was. It is charged, and over."""
+    if domain.busy == url.n:
+        end_request(desk, url, domain, None)
+
+
 def _closed_gate(desk: Desk, url: UrlRow, domain: DomainRow) -> Wait | None:
     """I3: one request in flight, starts a delay apart, none before not_before."""
-    if domain.busy is not None and domain.busy != url.n:
+    if domain.busy is not None:
         return Wait(max(domain.next_at - desk.now, ASK_AGAIN_S), Why.BUSY)
     if desk.now < domain.not_before:
         return Wait(domain.not_before - desk.now, Why.NOT_BEFORE)
@@ -108,9 +119,13 @@ def _closed_gate(desk: Desk, url: UrlRow, domain: DomainRow) -> Wait | None:
 
 
 def _company(desk: Desk, url: UrlRow, worker: WorkerRow) -> Wait | None:
-    """A suspect is fetched alone in its process, so that if it dies again nobody else is to blame, nor blamed."""
+    """A suspect is fetched alone in its process, so that if it dies again nobody else is to blame, nor blamed.
+
+    Nobody else: no other page, and no robots.txt either.
+    """
     together = [other for other in desk.workers.values() if other.process == worker.process]
-    crowded = any(other.alone for other in together) or (url.suspect and any(other.fetching for other in together))
+    busy = any(other.fetching or other.knocking for other in together)
+    crowded = any(other.alone for other in together) or (url.suspect and busy)
     return Wait(ASK_AGAIN_S, Why.ALONE) if crowded else None
 
 
@@ -138,4 +153,4 @@ def _drain(desk: Desk, outcome: CrawlOutcome) -> Dropped:
 
 
 def _go(desk: Desk) -> Go:
-    return Go(desk.crawl.rules.request_bytes, len(desk.crawl.scope))
+    return Go(desk.crawl.rules.request_bytes, desk.crawl.scope_hosts)

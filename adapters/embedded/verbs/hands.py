@@ -37,9 +37,9 @@ def let_go(desk: Desk, url: UrlRow, to: State, visit: Visit | None = None, *, st
         if not stored:
             content.withdraw(desk, url)
     if domain.busy == url.n:
-        end_request(desk, domain, visit)
+        end_request(desk, url, domain, visit)
     elif visit is not None:
-        settle(desk, domain, visit)
+        judge_health(desk, domain, visit)
     desk.move(url, to)
     if to is State.PARKED:
         domain.parked += 1
@@ -71,37 +71,42 @@ def make_due(desk: Desk, domain: DomainRow) -> None:
 
 def start_request(desk: Desk, url: UrlRow, domain: DomainRow) -> None:
     """The gate said go: the domain is busy with this URL, its next start a delay away, and bytes are reserved."""
+    assert domain.busy is None
+    assert url.worker is not None
     books = desk.books
-    if desk.change(domain).busy != url.n:
-        books.reserved_bytes += books.rules.request_bytes
-        books.requests += 1
-    domain.busy = url.n
+    books.reserved_bytes += books.rules.request_bytes
+    books.requests += 1
+    if url.state is State.ROUTED:
+        desk.worker(url.worker).knocking += 1
+    desk.change(domain).busy = url.n
     domain.next_at = desk.now + domain.delay_s
 
 
-def end_request(desk: Desk, domain: DomainRow, visit: Visit | None) -> None:
+def end_request(desk: Desk, url: UrlRow, domain: DomainRow, visit: Visit | None) -> None:
     """The domain is idle again. A request whose end nobody saw is charged whole, and counts as started just now."""
+    assert url.worker is not None
     books = desk.books
+    if url.state is State.ROUTED:
+        desk.worker(url.worker).knocking -= 1
     desk.change(domain).busy = None
     books.reserved_bytes -= books.rules.request_bytes
     if visit is None:
         books.charged_bytes += books.rules.request_bytes
         domain.next_at = max(domain.next_at, desk.now + domain.delay_s)
     else:
-        settle(desk, domain, visit)
+        books.used_bytes += visit.received_bytes
+        judge_health(desk, domain, visit)
         # From the request's start and not from the gate's *go*: a slow dial would bring two starts together.
         domain.next_at = max(domain.next_at, desk.now - visit.since_start_s + domain.delay_s)
 
 
-def settle(desk: Desk, domain: DomainRow, visit: Visit) -> None:
-    """What a visit says of the domain: bytes received, its delay as it now is, how it is doing."""
+def judge_health(desk: Desk, domain: DomainRow, visit: Visit) -> None:
+    """What a visit says of the domain: its delay as it now is, how it is doing."""
     desk.change(domain)
-    if visit.received_bytes:
-        desk.books.used_bytes += visit.received_bytes
     if visit.delay_s is not None:
         domain.delay_s = visit.delay_s
     if visit.failed is not None:
-        _count_failure(desk, domain, visit.failed)
+        count_failure(desk, domain, visit.failed)
     elif visit.answered:
         domain.failures = domain.rests = 0
 
@@ -113,9 +118,12 @@ def hold_off(desk: Desk, domain: DomainRow, seconds: float) -> None:
         domain.due_at = max(domain.due_at, domain.not_before)
 
 
-def _count_failure(desk: Desk, domain: DomainRow, outcome: Outcome) -> None:
+def count_failure(desk: Desk, domain: DomainRow, outcome: Outcome) -> None:
+    """Enough of them in a row, and the domain rests; after its last rest it is given up, for good."""
+    if domain.closed:
+        return
     rules = desk.crawl.rules
-    domain.failures += 1
+    desk.change(domain).failures += 1
     if domain.failures < rules.domain_failures or desk.now < domain.not_before:
         return  # well enough, or resting already: a late retry is no reason to rest once more
     if domain.rests >= rules.domain_rests:

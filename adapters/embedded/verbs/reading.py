@@ -21,15 +21,15 @@ _decode_facts = msgspec.json.Decoder(Facts).decode
 
 
 def crawl(desk: Desk) -> CrawlRecord:
-    return crawl_record(desk.crawl)
+    return crawl_record(desk, desk.crawl)
 
 
-def crawl_record(crawl: Crawl) -> CrawlRecord:
+def crawl_record(desk: Desk, crawl: Crawl) -> CrawlRecord:
     return CrawlRecord(
         status=crawl.status,
         outcome=crawl.outcome,
         rules=crawl.rules,
-        scope=frozenset(crawl.scope),
+        scope=desk.scope,
         created_at=crawl.created_at,
         kept_until=crawl.kept_until,
     )

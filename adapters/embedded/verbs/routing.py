@@ -22,10 +22,13 @@ def promote(desk: Desk, most: int) -> list[tuple[WorkerId, UrlRow]]:
     if not desk.crawl.running:
         return []
     routed: list[tuple[WorkerId, UrlRow]] = []
+    left = most
     for domain in desk.domains_where("due_at <= ? ORDER BY due_at, name LIMIT ?", (desk.now, most)):
-        if len(routed) >= most:
+        if left <= 0:
             break
-        routed += _promote(desk, domain, most - len(routed))
+        parked = domain.parked
+        routed += _promote(desk, domain, left)
+        left -= parked - domain.parked  # those that were closed count as well: a verb's work has an end
     return routed
 
 

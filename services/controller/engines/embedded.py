@@ -8,11 +8,9 @@ import asyncio
 import os
 import random
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Final
-
-from publicsuffixlist import PublicSuffixList
 
 from adapters.wiring import Ports, open_embedded
 from gossamer.clock import Clock, SystemClock
@@ -35,6 +33,7 @@ from services.frontier.prioritizers import prioritizer
 from services.worker import plugins
 from services.worker.addresses import url_refusal
 from services.worker.equipment import Equipment, Noted, allowed_nets
+from services.worker.links import registrable
 from services.worker.plugins import Loaded
 from services.worker.resolve import Dns, Resolver
 from services.worker.worker import Worker
@@ -68,7 +67,7 @@ async def open_engine(settings: Settings, crawl: CrawlId, folder: Path, *, resum
     ledger = patient(ports.ledger, clock, rng)
     await ledger.create(rules(settings))
     if resume:
-        await ledger.resume(rules(settings))
+        await ledger.resume(rules(settings), nobody_lives=True)  # the caller holds the lock of the folder
     return EmbeddedEngine(settings, crawl, ports, ledger, clock, rng, loaded, outputs)
 
 
@@ -269,13 +268,3 @@ def _waits_for_a_time(snapshot: Snapshot) -> bool:
         domain.not_before > snapshot.now or (domain.due_at or 0.0) > snapshot.now or domain.next_at > snapshot.now
         for domain in snapshot.domains
     )
-
-
-@cache
-def _suffixes() -> PublicSuffixList:
-    return PublicSuffixList()
-
-
-def registrable(host: str) -> str:
-    """The registered domain of a host, by the Public Suffix List; an address, or a name that is one itself, as it is."""
-    return _suffixes().privatesuffix(host) or host
