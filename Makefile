@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.dev-$(shell cksum requirements-dev.lock 2>/dev/null | cut -d' ' -f1)
 
-.PHONY: help env lint test model bench lock clean
+.PHONY: help env lint test model demo bench lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -28,6 +28,9 @@ test: lint  ## everything: lint, types, import arrows, the model's quick set, al
 
 model: env  ## the protocol's model: every scenario and every deliberate bug, as tables
 	@$(BIN)/python -m tests.model.protocol_model $(ARGS)
+
+demo: env  ## serves a synthetic web on this machine and crawls it: everything to be seen, without internet
+	@$(BIN)/python -m bench.demo $(ARGS)
 
 bench: env  ## the ledger's cost per page, in CPU time
 	@$(BIN)/python -m bench.ledger $(ARGS)

@@ -225,6 +225,10 @@ class Patience:
     poison_deaths: int = setting(2, count(), "give up a page that killed its worker N times; 0: never")
     #: Each one waits as long as the host asked.
     max_deferrals: int = setting(3, count(), "put a URL off up to N times when its host says later")
+    #: While it can't be had, nothing of the host is asked for.
+    robots_wait_s: float = setting(
+        10.0, duration(positive=True), "ask again for a missing robots.txt after TIME, then 6 and 30 times that"
+    )
     #: Timeouts, 429 and 5xx; any good answer starts the count again.
     domain_failures: int = setting(10, count(1), "let a host rest that failed N times in a row")
     #: Doubled at each rest.

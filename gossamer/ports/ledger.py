@@ -145,7 +145,8 @@ class Ledger(Protocol):
     async def begin(self, seat: Seat, ids: Sequence[UrlId]) -> list[GateAnswer]:
         """The gate. ROUTED → FETCHING if domain and budgets allow a request at this moment; an answer for each, in order.
 
-        A repeat after a lost answer says *go* again. Told *budget*, a URL is to be deferred (one that is ROUTED is passed over). Before the domain's not_before the URL is PARKED and *closed*.
+        A repeat after a lost answer says *go* again. Before the domain's not_before the URL is PARKED and *closed*. Told *budget*,
+        a URL is to be deferred: that passes over one that is ROUTED, and keeps no other FETCHING.
         """
         ...
 

@@ -94,6 +94,7 @@ class Equipment:
                     clock,
                     allowed_nets(settings),
                     max_crawl_delay_s=settings.manners.max_crawl_delay_s,
+                    robots_wait_s=settings.patience.robots_wait_s,
                 ),
                 gate=gate,
                 fetch=Fetching(

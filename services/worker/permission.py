@@ -35,8 +35,8 @@ KEPT_S: Final = 24 * 3600.0
 VERDICT_KEPT_S: Final = 3600.0
 ORIGINS_KEPT: Final = 2_000
 HOPS_MAX: Final = 5
-#: How long an origin whose robots.txt can't be had is left alone, each time.
-WAITS_S: Final = (10.0, 60.0, 300.0)
+#: How long an origin whose robots.txt can't be had is left alone, each time, in first waits.
+WAITS: Final = (1, 6, 30)
 ALLOW_ALL: Final = "allow all"
 #: Final for the whole origin: no robots.txt, and no page either.
 FINAL: Final = frozenset({Outcome.ADDRESS_REFUSED, Outcome.URL_REFUSED})
@@ -61,10 +61,11 @@ class Permission:
         allowed_nets: Sequence[Network],
         *,
         max_crawl_delay_s: float,
-        waits_s: Sequence[float] = WAITS_S,
+        robots_wait_s: float,
     ) -> None:
         self._ledger, self._gate, self._requests, self._clock = ledger, gate, requests, clock
-        self._allowed_nets, self._max_crawl_delay_s, self._waits_s = allowed_nets, max_crawl_delay_s, waits_s
+        self._allowed_nets, self._max_crawl_delay_s = allowed_nets, max_crawl_delay_s
+        self._waits_s = [times * robots_wait_s for times in WAITS]
         self._known: OrderedDict[str, tuple[float, Known]] = OrderedDict()  # origin → until when, and what
         self._tries: dict[str, int] = {}
 

@@ -15,7 +15,8 @@ def test_a_page_is_read_in_one_go() -> None:
         """<!doctype html><html><head><title> On
         spiders </title><base href="/web/"><meta name="robots" content="noindex">
         <script>var a = "<a href='/script'>"</script></head>
-        <body><h1>Spiders</h1><p>They <b>spin</b>.</p><a href="one.html">One</a> <a rel=nofollow href=two.html>Two</a></body></html>"""
+        <body><h1>Spiders</h1><p>They <b>spin</b>.</p><a href="one.html">One</a>
+        <a rel=nofollow href=two.html>Two</a></body></html>"""
     )
 
     assert page == Parsed(
