@@ -61,7 +61,7 @@ def text_of(body: bytes, *, cut: bool = False) -> str:
     cut = cut or len(body) > BYTES_MAX
     body = body[:BYTES_MAX]
     text = body.decode("utf-16", "replace") if body.startswith((b"\xff\xfe", b"\xfe\xff")) else _decoded(body)
-    text = text.removeprefix("\ufeff").replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
+    text = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
     if text.lstrip()[:1] == "<":
         return ""
     return text[: text.rfind("\n") + 1] if cut else text
