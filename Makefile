@@ -24,7 +24,8 @@ lint: env  ## ruff and mypy --strict
 	@$(BIN)/mypy
 
 test: lint  ## everything: lint, types, import arrows, the model's quick set, all tests
-	@$(BIN)/python -m pytest -q $(ARGS)
+	@$(BIN)/python -m pytest -q -n logical tests/unit tests/contract tests/model
+	@$(BIN)/python -m pytest -q tests/system tests/chaos  # alone: servers see the crawler's clock here
 
 model: env  ## the protocol's model: every scenario and every deliberate bug, as tables
 	@$(BIN)/python -m tests.model.protocol_model $(ARGS)

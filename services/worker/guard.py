@@ -263,11 +263,10 @@ class _Scan:
         at = self._find(sought, _NOWHERE)
         if at is not None and self.open[at] == "template":
             self.unsure = at
-        elif at is not None:
-            if self.open[at] in closed:
-                self._cut(at)
-            else:
-                self._cut(at + 1, rightly=0)
+        elif at is not None and self.open[at] in closed:
+            self._cut(at)
+        elif at is not None and name != "table":  # which may stand in a cell, and in what is open there
+            self._cut(at + 1, rightly=0)
         if at is not None or name == "table":
             self._push(name)
 

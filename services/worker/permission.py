@@ -21,14 +21,15 @@ from gossamer.messages import Url
 from gossamer.outcomes import Outcome
 from gossamer.ports.ledger import Ledger
 from gossamer.records import Robots, Visit
-from gossamer.urls import host_of, identity, origin_of, requested
+from gossamer.urls import host_of, origin_of, requested
+from services.worker import robotstxt
 from services.worker.addresses import Network, url_refusal
 from services.worker.decode import Decoded, decode
 from services.worker.download import Answer, Trouble
 from services.worker.gate import Gate
-from services.worker.meaning import IsNotNow, IsPage, IsRedirect, meaning
+from services.worker.meaning import IsRedirect, meaning
 from services.worker.requests import ROBOTS_BYTES, Requests
-from services.worker.robotstxt import EVERYTHING, RobotsRules, read_rules, text_of
+from services.worker.robotstxt import ALLOW_ALL, Rules, denial, read_rules, text_of
 
 KEPT_S: Final = 24 * 3600.0
 #: A verdict that stands in for a robots.txt that could not be had: not kept as long, since servers recover.
@@ -37,9 +38,8 @@ ORIGINS_KEPT: Final = 2_000
 HOPS_MAX: Final = 5
 #: How long an origin whose robots.txt can't be had is left alone, each time, in first waits.
 WAITS: Final = (1, 6, 30)
-ALLOW_ALL: Final = "allow all"
-#: Final for the whole origin: no robots.txt, and no page either.
-FINAL: Final = frozenset({Outcome.ADDRESS_REFUSED, Outcome.URL_REFUSED})
+#: The verdict for an origin that has no robots.txt: everything is allowed.
+NONE_THERE: Final = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Denied:
     reason: str
 
 
-Known = RobotsRules | Denied
+Known = Rules | Denied
 
 
 class Permission:
@@ -78,12 +78,11 @@ class Permission:
         known = self._remembered(origin) or await self._from_ledger(url, origin) or await self._fetched(url, origin)
         if isinstance(known, Wait | Dropped | Denied):
             return known
-        if not known.allow(url.url, identity(url.url)):
-            return Denied(Outcome.ROBOTS_DENIED, f"robots.txt of {origin} forbids it")
-        return None
+        reason = denial(known, url.url, max_crawl_delay_s=self._max_crawl_delay_s)
+        return None if reason is None else Denied(Outcome.ROBOTS_DENIED, reason)
 
     def _remembered(self, origin: str) -> Known | None:
-        until, known = self._known.get(origin, (0.0, EVERYTHING))
+        until, known = self._known.get(origin, (0.0, ALLOW_ALL))
         return known if until > self._clock.monotonic() else None
 
     async def _from_ledger(self, url: Url, origin: str) -> Known | None:
@@ -106,7 +105,7 @@ class Permission:
             asked = target
             while isinstance(go := await self._gate.knock(url), Wait):
                 await self._clock.sleep(go.seconds)
-        return await self._know(url, origin, Robots(None, ALLOW_ALL), VERDICT_KEPT_S)
+        return await self._know(url, origin, Robots(None, NONE_THERE), VERDICT_KEPT_S)
 
     async def _learn(self, url: Url, origin: str, result: Answer | Trouble, visit: Visit) -> Known | Dropped | Wait:
         """What an answer means for the origin (RFC 9309, section 2.3.1). The request is over in any case."""
@@ -115,16 +114,13 @@ class Permission:
                 return await self._not_now(url, origin, result.reason, visit)
             known = await self._know(url, origin, Robots(None, f"{result.outcome}: {result.reason}"), VERDICT_KEPT_S)
         else:
-            match meaning(result.status, result.headers):
-                case IsPage():
-                    text = text_of(_plain(result), cut=result.cut)
-                    known = await self._know(url, origin, Robots(text), KEPT_S)
-                case IsNotNow(reason=reason):
-                    return await self._not_now(url, origin, reason, visit)
-                case _ if result.status >= 500:
+            match robotstxt.meaning(result.status):
+                case robotstxt.Meaning.NOT_NOW:
                     return await self._not_now(url, origin, f"status {result.status}", visit)
+                case robotstxt.Meaning.READ:
+                    known = await self._know(url, origin, Robots(text_of(_plain(result), cut=result.cut)), KEPT_S)
                 case _:
-                    known = await self._know(url, origin, Robots(None, ALLOW_ALL), KEPT_S)
+                    known = await self._know(url, origin, Robots(None, NONE_THERE), KEPT_S)
         delay_s = self._requests.delay_s(url.domain)  # with the Crawl-delay that was just learned
         await self._gate.leave(url, msgspec.structs.replace(visit, delay_s=delay_s))
         return known
@@ -146,23 +142,20 @@ class Permission:
         return self._remember(url, origin, robots)
 
     def _remember(self, url: Url, origin: str, robots: Robots) -> Known:
-        known = self._understood(url, origin, robots)
+        known = self._understood(url, robots)
         self._known[origin] = self._clock.monotonic() + VERDICT_KEPT_S, known
         self._known.move_to_end(origin)
         if len(self._known) > ORIGINS_KEPT:
             self._known.popitem(last=False)
         return known
 
-    def _understood(self, url: Url, origin: str, robots: Robots) -> Known:
+    def _understood(self, url: Url, robots: Robots) -> Known:
         if robots.text is None:
-            if robots.verdict == ALLOW_ALL:
-                return EVERYTHING
+            if robots.verdict == NONE_THERE:
+                return ALLOW_ALL
             outcome, _, reason = robots.verdict.partition(": ")
             return Denied(Outcome(outcome), reason)
         rules = read_rules(robots.text)
-        if rules.crawl_delay_s is not None and rules.crawl_delay_s > self._max_crawl_delay_s:
-            reason = f"robots.txt of {origin} asks for a delay of {rules.crawl_delay_s:g} s"
-            return Denied(Outcome.ROBOTS_DENIED, f"{reason}, more than --max-crawl-delay")
         self._requests.slow_down(url.domain, rules.crawl_delay_s)
         return rules
 

@@ -52,10 +52,10 @@ def read(answer: Answer, cap_bytes: int, max_links: int) -> Reading | Unreadable
     if (reason := guard.refusal(decoded.html)) is not None:
         return Unreadable(Outcome.TOO_COMPLEX, reason)
     parsed = parse(decoded.html, max_links=max_links)
-    noindex, nofollow = page_rules(answer.headers, parsed.robots)
+    asks = page_rules(answer.headers, parsed.robots)
     marks = (
-        (Flag.NOINDEX, noindex),
-        (Flag.NOFOLLOW, nofollow),
+        (Flag.NOINDEX, asks.noindex),
+        (Flag.NOFOLLOW, asks.nofollow),
         (Flag.CHECKSUM_BAD, decoded.checksum_bad),
         (Flag.LINKS_CUT, parsed.links_cut),
     )

@@ -17,7 +17,7 @@ from services.worker.download import Answer
 
 SEGMENT_BYTES: Final = 1_000_000
 SEGMENT_PAGES: Final = 256
-LINGER_S: Final = 0.25
+LINGER_S: Final = 0.05
 
 
 class Store:

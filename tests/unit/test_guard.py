@@ -82,6 +82,7 @@ ALLOWED = {
     "definitions without end tags": "<dl>" + "<dt>one<dd>two" * 5_000 + "</dl>",
     "rows and cells without end tags": "<table>" + "<tr><td>one<td>two" * 5_000 + "</table>",
     "sections, rows and cells without end tags": "<table>" + "<tbody><tr><th>one<td><p>two" * 2_000 + "</table>",
+    "tables in blocks in cells": "<table><tr><td><div><div><table><tr><td>x</table></div></div></table>" * 2_000,
     "options without end tags": ("<select>" + "<option>one" * 200 + "</select>") * 50,
     "rubies without end tags": "<ruby>一<rp>(<rt>yi<rp>)</ruby>" * 5_000,
     "headings that are never closed": "<h2>one" * 5_000,
@@ -131,6 +132,7 @@ HIDING: dict[str, Callable[[str], str]] = {
     "behind slashes that close nothing": lambda deep: deep.replace("<div>", "<div/>"),
     "in a drawing, behind slashes in a value": lambda deep: "<svg>" + deep.replace("<div>", "<g a=b/>"),
     "behind an end tag that closes something else": lambda deep: deep.replace("<div>", "<span><div></span>"),
+    "in cells, behind tables": lambda deep: "<table><td>" + deep.replace("<div>", "<div><table></table>"),
     "behind end tags that a cell keeps from reaching them": lambda deep: deep.replace("<div>", "<div><table><td></div>"),
 }
 
