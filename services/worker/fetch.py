@@ -145,8 +145,8 @@ class Fetching:
         deferrals = 0 if record is None else record.deferrals
         if deferrals >= self._max_deferrals or (pause_s or 0) > DEFERRAL_S_MAX:
             return Failed(Outcome.HTTP_ERROR, f"{reason}, and asked to wait {deferrals + 1} times", visit, _facts(result))
-        # Without a time of its own the pause doubles: the domain's delay, which grew with each refusal, is the unit.
-        until_s = pause_s if pause_s is not None else (visit.delay_s or 1.0) * 2**deferrals
+        # Without a time of its own the domain's delay will do: it has doubled with each refusal.
+        until_s = pause_s if pause_s is not None else (visit.delay_s or 1.0)
         await self._hand.defer(url, until_s, reason, visit)
         return _LET_GO
 

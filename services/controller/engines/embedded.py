@@ -53,7 +53,8 @@ def check(settings: Settings) -> None:
     plugins.load(map(parse_spec, settings.start.modules))
     for url in settings.start.seeds:
         if (reason := url_refusal(url, allowed_nets(settings))) is not None:
-            raise SettingsError(f"--seed {url}: {reason}; --allow-net admits networks of your own")
+            hint = "" if reason.startswith("port") else "; --allow-net admits networks of your own"
+            raise SettingsError(f"--seed {url}: {reason}{hint}")
 
 
 async def open_engine(settings: Settings, crawl: CrawlId, folder: Path, *, resume: bool) -> "EmbeddedEngine":
