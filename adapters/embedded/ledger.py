@@ -268,6 +268,8 @@ def _open(path: Path) -> Desk:
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
     connection.execute("PRAGMA temp_store = MEMORY")
+    # Four times SQLite's own: pages of the index are written back once for several groups that changed them.
+    connection.execute("PRAGMA wal_autocheckpoint = 4000")
     connection.executescript(files("adapters.embedded").joinpath("sql/schema.sql").read_text())
     return Desk(connection)
 
