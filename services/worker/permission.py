@@ -36,6 +36,8 @@ KEPT_S: Final = 24 * 3600.0
 VERDICT_KEPT_S: Final = 3600.0
 ORIGINS_KEPT: Final = 2_000
 HOPS_MAX: Final = 5
+#: Of a robots.txt that came compressed; what came plain was cut before.
+DECODED_BYTES_MAX: Final = 4 * ROBOTS_BYTES
 #: How long an origin whose robots.txt can't be had is left alone, each time, in first waits.
 WAITS: Final = (1, 6, 30)
 #: The verdict for an origin that has no robots.txt: everything is allowed.
@@ -118,7 +120,10 @@ class Permission:
                 case robotstxt.Meaning.NOT_NOW:
                     return await self._not_now(url, origin, f"status {result.status}", visit)
                 case robotstxt.Meaning.READ:
-                    known = await self._know(url, origin, Robots(text_of(_plain(result), cut=result.cut)), KEPT_S)
+                    body = _plain(result)
+                    if body is None:
+                        return await self._not_now(url, origin, "a robots.txt that can't be decoded", visit)
+                    known = await self._know(url, origin, Robots(text_of(body, cut=result.cut)), KEPT_S)
                 case _:
                     known = await self._know(url, origin, Robots(None, NONE_THERE), KEPT_S)
         delay_s = self._requests.delay_s(url.domain)  # with the Crawl-delay that was just learned
@@ -170,7 +175,9 @@ def _redirect(result: Answer | Trouble, asked: str) -> str | None:
     return None
 
 
-def _plain(answer: Answer) -> bytes:
-    """The body without its content coding; what can't be decoded is no robots.txt."""
-    decoded = decode(answer.headers, answer.body, ROBOTS_BYTES)
-    return decoded.raw if isinstance(decoded, Decoded) else b""
+def _plain(answer: Answer) -> bytes | None:
+    """The body without its content coding; empty for what is no text. None: there are rules, and they can't be read."""
+    decoded = decode(answer.headers, answer.body, DECODED_BYTES_MAX)
+    if isinstance(decoded, Decoded):
+        return decoded.raw
+    return b"" if decoded.outcome in (Outcome.NO_CONTENT, Outcome.WRONG_TYPE) else None

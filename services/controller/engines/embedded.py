@@ -186,7 +186,8 @@ class EmbeddedEngine:
             watch(snapshot)
             if crawl.status is CrawlStatus.ENDED:
                 return crawl
-            if ((now := self._clock.monotonic()) and snapshot.counts != last) or _waits_for_a_time(snapshot):
+            now = self._clock.monotonic()
+            if snapshot.counts != last or _waits_for_a_time(snapshot):
                 moved_at, last = now, snapshot.counts
             elif now - moved_at > STALLED_S:
                 await self._ledger.stop(CrawlOutcome.STALLED)
