@@ -24,6 +24,7 @@ class Routing(msgspec.Struct, frozen=True):
 
     worker: WorkerId
     url: Url
+    priority: int
 
 
 class Why(Enum):

@@ -32,6 +32,7 @@ class Kind(Generic[T]):
     metavar: str  #: what stands for the value in a line of help
     parse: Callable[[str], T]  #: raises ValueError for a text that is not of this kind, with a reason if it is not plain
     show: Callable[[T], str] = str
+    bare: str | None = None  #: what a flag means that stands there without a value; None: it needs one
 
 
 def text(accepts: str = "a text", metavar: str = "TEXT") -> Kind[str]:
@@ -131,13 +132,13 @@ def whole() -> Kind[int]:
 
 
 def yes_or_no() -> Kind[bool]:
-    """A switch."""
+    """True or false, as an option of a module."""
+    return Kind("true or false", "true|false", _switched, lambda value: "true" if value else "false")
 
-    def parse(written: str) -> bool:
-        _require(written.lower() in _SWITCH)
-        return _SWITCH[written.lower()]
 
-    return Kind("true or false", "true|false", parse, lambda value: "true" if value else "false")
+def switch() -> Kind[bool]:
+    """On or off, as a setting: the flag alone turns it on."""
+    return Kind("on or off", "on|off", _switched, lambda value: "on" if value else "off", bare="on")
 
 
 def choice(of: type[Choice]) -> Kind[Choice]:
@@ -174,6 +175,17 @@ def network() -> Kind[str]:
     return Kind("a network such as 10.0.0.0/8 or fd00::/8", "CIDR", parse)
 
 
+def host() -> Kind[str]:
+    """The name of a host or domain, as it stands in URLs: in lower case, Punycode where it needs it, no dot at the end."""
+
+    def parse(written: str) -> str:
+        name = text().parse(written).encode("idna").decode().lower().removesuffix(".")
+        _require(_HOST(name) is not None)
+        return name
+
+    return Kind("a name such as example.com", "DOMAIN", parse)
+
+
 def path(accepts: str = "a path", metavar: str = "PATH") -> Kind[Path]:
     """A path, which need not exist."""
 
@@ -199,6 +211,29 @@ def server(*schemes: str, example: str, path: bool = False) -> Kind[str]:
     return Kind(f"a URL such as {example}", "URL", parse)
 
 
+def endpoint(*schemes: str, example: str) -> Kind[str]:
+    """The URL of a service, with nothing in it that is secret: it is kept with the crawl, and shown."""
+
+    def parse(written: str) -> str:
+        parts = urlsplit(text().parse(written))
+        _require(parts.scheme in schemes and bool(parts.hostname))
+        _require(parts.port is None or parts.port > 0)
+        _require(written.isascii() and not {"@", "?", "#", " "} & set(written))
+        return written
+
+    return Kind(f"a URL such as {example}, without a password or a query", "URL", parse)
+
+
+def token() -> Kind[str]:
+    """A key as services hand it out: it can stand in an HTTP header."""
+
+    def parse(written: str) -> str:
+        _require(_TOKEN(written) is not None)
+        return written
+
+    return Kind("a key (letters, digits and . _ ~ + / = -)", "KEY", parse)
+
+
 def optional(kind: Kind[T], none: str = "none") -> Kind[T | None]:
     """The same, or none: with a word for it, so that a flag can undo what a file says."""
 
@@ -212,7 +247,12 @@ def optional(kind: Kind[T], none: str = "none") -> Kind[T | None]:
 
 
 def masked(url: str) -> str:
-    """A server's URL as it may be logged: no password, and nothing behind a `?`, where some drivers take one as well."""
+    """A secret as it may be logged: of a server's URL no password, and nothing behind a `?`, where some drivers take one as well.
+
+    Of what is no URL, nothing at all.
+    """
+    if "://" not in url:
+        return "***"
     return _QUERY.sub("?***", _PASSWORD.sub(r"\1***@", url))
 
 
@@ -221,6 +261,8 @@ def masked(url: str) -> str:
 _PASSWORD: Final = re.compile(r"(?<=://)([^:@/?]*:)?.*@", re.DOTALL)
 _QUERY: Final = re.compile(r"\?.*", re.DOTALL)
 
+_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{1,200}").fullmatch
+_HOST: Final = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*").fullmatch
 _COUNT: Final = re.compile(r"[0-9][0-9_]{0,30}").fullmatch
 _NUMBER: Final = re.compile(r"(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?").fullmatch
 
@@ -241,6 +283,11 @@ _SIZE_UNITS: Final = {
 }
 
 _SWITCH: Final = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+
+
+def _switched(written: str) -> bool:
+    _require(written.lower() in _SWITCH)
+    return _SWITCH[written.lower()]
 
 
 def _show_size(value: int) -> str:

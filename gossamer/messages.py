@@ -4,6 +4,7 @@ A hint says "this URL may be worth your time" and nothing more: it may be lost, 
 ledger. So a hint carries what its consumer would otherwise have to look up, and never what decides.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
@@ -12,6 +13,10 @@ from gossamer.errors import MessageError
 from gossamer.ids import UrlId
 
 VERSION: Final = 1
+
+#: URLs in one hint at most: what a page brings, as a rule. Whoever takes several of them still asks the ledger for some hundreds at
+#: once and not for thousands, which would keep everybody else waiting.
+HINT_URLS: Final = 200
 
 
 class Url(msgspec.Struct, frozen=True, array_like=True):
@@ -31,6 +36,12 @@ class Link(NamedTuple):
     id: UrlId
     url: str
     domain: str
+    family: bytes = b""  #: the URLs that differ from it in their query alone share it; empty: it has none
+    combines: bool = False  #: its query has two or more parameters: those multiply, one alone does not
+
+    def found(self, depth: int = 0, hop: int = 0, parent: UrlId | None = None) -> Url:
+        """As a page at that depth links to it."""
+        return Url(self.id, self.url, self.domain, depth, hop, parent)
 
 
 class Found(msgspec.Struct, frozen=True, tag_field="kind", tag="found"):
@@ -48,17 +59,24 @@ class Ranked(msgspec.Struct, frozen=True, tag_field="kind", tag="ranked"):
 
 
 class Routed(msgspec.Struct, frozen=True, tag_field="kind", tag="routed"):
-    """In `worker.<id>`: URLs that the ledger has given to this worker."""
+    """In `worker.<id>`: URLs that the ledger has given to this worker, with the priorities that they were given by."""
 
-    urls: tuple[Url, ...]
+    urls: tuple[tuple[Url, int], ...]
     v: int = VERSION
 
 
 Message = Found | Ranked | Routed
 M = TypeVar("M", Found, Ranked, Routed)
+U = TypeVar("U", Url, tuple[Url, int])
 
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
+
+
+def in_hints(urls: Sequence[U]) -> Iterator[tuple[U, ...]]:
+    """In portions, each for one message."""
+    for start in range(0, len(urls), HINT_URLS):
+        yield tuple(urls[start : start + HINT_URLS])
 
 
 def encode(message: Message) -> bytes:

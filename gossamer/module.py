@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from gossamer.forms import LINES, Form
 from gossamer.ids import CrawlId, Epoch, WorkerId
 from gossamer.page import Page
 
@@ -40,8 +41,11 @@ class Module(ABC):
     #: False for a module that has nothing to do with pages: its `visit` is never called, and no page is made for it.
     wants_pages: ClassVar[bool] = True
 
+    #: What the files of `outputs` look like: the lines of the parts, unless a module has a form of its own (`gossamer.forms`).
+    form: Form = LINES
+
     def outputs(self, crawl: CrawlInfo) -> Sequence[Path]:
-        """Called before the crawl and after it: the files of lines that this module writes as parts (`gossamer.parts`).
+        """Called before the crawl and after it: the files that this module writes as parts (`gossamer.parts`).
 
         At the end of the crawl the parts of all workers are merged into each of them. The answer must not depend on the
         worker or the epoch. Not for files that a module writes by itself: those are its own business.

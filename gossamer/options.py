@@ -1,8 +1,8 @@
-"""What stands behind `--module`: the parts of its text, and its options as keyword arguments.
+"""What stands behind `--module` and `--prioritizer`: the parts of its text, and its options as keyword arguments.
 
 Options are texts on a command line and keywords with annotations in a class. Both are compared before anything starts, so that a
 wrong option is an answer in a second and not a traceback in an hour.
-Knows: texts and signatures. Must not know: where modules are found, or how they are loaded.
+Knows: texts and signatures. Must not know: where plug-ins are found, or how they are loaded.
 """
 
 import inspect
@@ -20,46 +20,46 @@ from gossamer.kinds import Kind
 
 @dataclass(frozen=True, slots=True)
 class ModuleSpec:
-    """A module as it was asked for."""
+    """A module, or a plug-in of another kind, as it was asked for."""
 
     name: str  #: of a file in modules/ or an entry point; or package.module; or the path of a .py file
     cls: str | None  #: the class in it; None: the only one that there is
     options: Mapping[str, str]
 
 
-def parse_spec(text: str) -> ModuleSpec:
-    """Reads `NAME[:Class][:key=value,…]`. Raises `SettingsError`.
+def parse_spec(text: str, word: str = "module") -> ModuleSpec:
+    """Reads `NAME[:Class][:key=value,…]`, as it stands behind the flag that `word` names. Raises `SettingsError`.
 
     A value may have commas, unless there is an `=` between one and the next: `fields=url,title` is one option. `\\,` is a comma
     that never ends a value.
     """
     name, *parts = text.strip().split(":", 1)
     if not _NAME(name):
-        raise _refused(text, "it takes NAME, package.module:Class or ./file.py, each with :key=value,... behind it or not")
+        raise _refused(text, word, "it takes NAME, package.module:Class or ./file.py, each with :key=value,... behind it or not")
     cls = None
     if parts and "=" not in (head := parts[0].partition(":")[0]):
         if not head.isidentifier():
-            raise _refused(text, f"{head!r} is neither a class nor key=value")
+            raise _refused(text, word, f"{head!r} is neither a class nor key=value")
         cls, *parts = parts[0].split(":", 1)
     if cls is None and "." in name and not name.endswith(".py"):
-        raise _refused(text, f"it takes a class too, as in {name}:Class")
-    return ModuleSpec(name, cls, MappingProxyType(_options(text, parts[0]) if parts else {}))
+        raise _refused(text, word, f"it takes a class too, as in {name}:Class")
+    return ModuleSpec(name, cls, MappingProxyType(_options(text, word, parts[0]) if parts else {}))
 
 
-def keywords(make: Callable[..., object], options: Mapping[str, str], name: str) -> dict[str, Any]:
-    """The options as keyword arguments for `make` (a module's class), converted by its annotations.
+def keywords(make: Callable[..., object], options: Mapping[str, str], name: str, word: str = "module") -> dict[str, Any]:
+    """The options as keyword arguments for `make` (a plug-in's class), converted by its annotations.
 
     Raises `SettingsError` for one that it does not take, one that is wrong and one that is missing, with those that it takes.
     """
-    kinds_by_key, needed, takes_any = _parameters(make, name)
+    kinds_by_key, needed, takes_any = _parameters(make, f"{word} {name}")
     takes = ", ".join(f"{key} ({kind.accepts})" for key, kind in kinds_by_key.items()) or "none"
     for key in options:
         if key not in kinds_by_key and not takes_any:
-            raise SettingsError(f"module {name} has no option {key!r}; it takes {takes}")
+            raise SettingsError(f"{word} {name} has no option {key!r}; it takes {takes}")
     for key in needed:
         if key not in options:
-            raise SettingsError(f"module {name} needs the option {key}; it takes {takes}")
-    return {key: _value(kinds_by_key.get(key, _ANY_TEXT), key, written, name) for key, written in options.items()}
+            raise SettingsError(f"{word} {name} needs the option {key}; it takes {takes}")
+    return {key: _value(kinds_by_key.get(key, _ANY_TEXT), key, written, f"{word} {name}") for key, written in options.items()}
 
 
 #: A file in modules/ or an entry point; a package with its modules; a file. Its path may have anything but a colon.
@@ -79,7 +79,7 @@ _KINDS: Final[Mapping[Any, Kind[Any]]] = MappingProxyType(
 )
 
 
-def _options(spec: str, text: str) -> dict[str, str]:
+def _options(spec: str, word: str, text: str) -> dict[str, str]:
     options: dict[str, str] = {}
     key = ""
     for piece in re.split(r"(?<!\\),", text):
@@ -89,9 +89,9 @@ def _options(spec: str, text: str) -> dict[str, str]:
             continue
         key, equals, value = piece.partition("=")
         if not equals or not key.isidentifier():
-            raise _refused(spec, f"{piece!r} is not key=value (a comma inside a value is written \\,)")
+            raise _refused(spec, word, f"{piece!r} is not key=value (a comma inside a value is written \\,)")
         if key in options:
-            raise _refused(spec, f"{key} is given twice")
+            raise _refused(spec, word, f"{key} is given twice")
         options[key] = value
     return options
 
@@ -102,7 +102,7 @@ def _parameters(make: Callable[..., object], name: str) -> tuple[dict[str, Kind[
     try:
         annotations = get_type_hints(make.__init__ if inspect.isclass(make) else make)
     except NameError as error:
-        raise SettingsError(f"module {name}: the types of its options can't be read: {error}") from error
+        raise SettingsError(f"{name}: the types of its options can't be read: {error}") from error
     by_keyword = [each for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
     found = {each.name: _kind_of(annotations.get(each.name, each.empty)) for each in by_keyword}
     return (
@@ -125,8 +125,8 @@ def _value(kind: Kind[Any], key: str, written: str, name: str) -> Any:
     try:
         return kind.parse(written)
     except ValueError:
-        raise SettingsError(f"module {name}: {key} is {written!r}; it takes {kind.accepts}") from None
+        raise SettingsError(f"{name}: {key} is {written!r}; it takes {kind.accepts}") from None
 
 
-def _refused(spec: str, reason: str) -> SettingsError:
-    return SettingsError(f"--module {spec!r}: {reason}")
+def _refused(spec: str, word: str, reason: str) -> SettingsError:
+    return SettingsError(f"--{word} {spec!r}: {reason}")

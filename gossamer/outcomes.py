@@ -50,6 +50,7 @@ class Flag(StrEnum):
     MODULE_FAILED = "module_failed"  #: a module raised or hung on it; page and links are as without that
     CHECKSUM_BAD = "checksum_bad"  #: its compressed body was whole, but the checksum was not right
     LINKS_CUT = "links_cut"  #: it has more links than are kept of one page
+    SITEMAP = "sitemap"  #: it is a sitemap: read for its links, neither stored nor handed to modules
 
 
 class CrawlOutcome(StrEnum):

@@ -1,9 +1,12 @@
-"""Parts: how a file of lines, one a page, is written by many workers that may die at any moment, and each line is in it once.
+"""Parts: how a file with one record a page is written by many workers that may die at any moment, and each is in it once.
 
 A page may be visited twice (its worker died before it was closed), and a kill may halve a line. So nobody writes to the file
 itself: each worker has a part of its own for each of its starts, and `merge` makes the file of them at the end. It keeps the
 lines of the pages that the crawl has as stored, each once. For that every line carries its page's id, as 32 hex digits before
 anything else that looks like such an id: as the first column, or as the first key of an object.
+
+Parts are lines always: half a line is known by its missing end, and what was whole before it stays readable. The file itself has
+the form that its module wants (`gossamer.forms`); lines, unless it says otherwise.
 
 Knows: files, lines and ids. Must not know: what stands in a line, or how the ledger is asked.
 Does I/O, though it is part of the vocabulary: the authors of modules need it as they need `Module`.
@@ -14,12 +17,15 @@ import contextlib
 import os
 import re
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from gossamer.ids import UrlId
+from gossamer.forms import LINES, Form
+from gossamer.ids import Epoch, UrlId, WorkerId
 from gossamer.module import CrawlInfo
+from gossamer.records import Seat
 
 #: Lines that wait for `flush`. It is called every few dozen pages, so more than this means that it is not, or keeps failing.
 UNFLUSHED_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -42,7 +48,8 @@ class PartFile:
         folder.mkdir(parents=True, exist_ok=True)
         # A new file for each start: what follows a halved line would be lost with it. O_EXCL: two with one name is a mistake.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        self._file = os.open(folder / f"{crawl.worker}-{crawl.epoch}{_SUFFIX}", flags, 0o666)
+        self._path = folder / _name(crawl.worker, crawl.epoch)
+        self._file = os.open(self._path, flags, 0o666)
         _sync_folder(folder)
         _sync_folder(folder.parent)
         self._lines: list[bytes] = []  # written to the end of `_durable_bytes` at the next flush
@@ -101,22 +108,36 @@ class PartFile:
                 file, self._file = self._file, -1
                 if file != -1:
                     os.close(file)
+                    self._leave_nothing_empty()
+
+    def _leave_nothing_empty(self) -> None:
+        """A worker that saw no page leaves no part: it may have come after the merge, and would seem to be another crawl's."""
+        with contextlib.suppress(OSError):
+            if self._path.stat().st_size == 0:
+                self._path.unlink()
+                self._path.parent.rmdir()
 
 
-async def merge(path: Path, stored: Callable[[Sequence[UrlId]], Awaitable[Sequence[bool]]]) -> int:
-    """Makes `path` of its parts and of what it was before; how many lines it has.
+async def merge(
+    path: Path,
+    stored: Callable[[Sequence[UrlId]], Awaitable[Sequence[bool]]],
+    living: Collection[Seat] = (),
+    form: Form = LINES,
+) -> int:
+    """Makes `path` of its parts and of what it was before; how many records it has.
 
     Kept is the first line of each id for which `stored` says yes (asked about many at once). The file is replaced in one
     step, and the parts are removed after it: a merge that was killed can be repeated, and a crawl that is resumed later merges
-    again. To be called by one process, once no worker of the crawl lives.
+    again. To be called by one process. Parts of workers that live are left as they are: more may come into them.
 
     Memory: the ids that were kept, and a batch of lines.
     """
-    parts = _parts(path)
+    names = {_name(seat.worker, seat.epoch) for seat in living}
+    parts = [part for part in _parts(path) if part.name not in names]
     kept: set[UrlId] = set()
-    with _replacing(path) as write:
-        # The merged file first: its lines keep their order when a resumed crawl adds to them.
-        for batch in _batches((path, *parts)):
+    with _replacing(path, form) as write:
+        # The merged file first: its records keep their order when a resumed crawl adds to them.
+        for batch in _batches(chain(form.lines(path), *map(LINES.lines, parts))):
             new: dict[UrlId, bytes] = {}
             for id, line in batch:
                 if id not in kept:
@@ -143,6 +164,10 @@ _SUFFIX: Final = ".part"
 _ID: Final = re.compile(rb"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])").search
 
 
+def _name(worker: WorkerId, epoch: Epoch) -> str:
+    return f"{worker}-{epoch}{_SUFFIX}"
+
+
 def _id_in(line: bytes) -> UrlId | None:
     match = _ID(line)
     return UrlId(bytes.fromhex(match[0].decode())) if match else None
@@ -159,10 +184,10 @@ def _parts(path: Path) -> tuple[Path, ...]:
     return tuple(sorted(parts_folder(path).glob(f"*{_SUFFIX}")))
 
 
-def _batches(files: Iterable[Path]) -> Iterator[list[tuple[UrlId, bytes]]]:
+def _batches(lines: Iterable[bytes]) -> Iterator[list[tuple[UrlId, bytes]]]:
     batch: list[tuple[UrlId, bytes]] = []
     size = 0
-    for id, line in _lines(files):
+    for id, line in _whole(lines):
         batch.append((id, line))
         size += len(line)
         if len(batch) >= BATCH_LINES or size >= BATCH_BYTES:
@@ -171,24 +196,23 @@ def _batches(files: Iterable[Path]) -> Iterator[list[tuple[UrlId, bytes]]]:
     yield batch
 
 
-def _lines(files: Iterable[Path]) -> Iterator[tuple[UrlId, bytes]]:
-    """The whole lines. A halved one has no end; where a machine lost its power there may also be NULs in the place of data."""
-    for path in files:
-        with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
-            for line in file:
-                id = _id_in(line)
-                if id is not None and line.endswith(b"\n") and b"\0" not in line:
-                    yield id, line
+def _whole(lines: Iterable[bytes]) -> Iterator[tuple[UrlId, bytes]]:
+    """The whole ones. A halved one has no end; where a machine lost its power there may also be NULs in the place of data."""
+    for line in lines:
+        id = _id_in(line)
+        if id is not None and line.endswith(b"\n") and b"\0" not in line:
+            yield id, line
 
 
 @contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[Callable[[bytes], object]]:
+def _replacing(path: Path, form: Form) -> Iterator[Callable[[bytes], object]]:
     """Writes a file that takes the place of `path` at the end, whole and durable, or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(path.name + ".merging")
     try:
         with temporary.open("wb") as file:
-            yield file.write
+            with form.writing(file) as write:
+                yield write
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

@@ -3,8 +3,10 @@
 Durations are seconds; what travels into a verb is never a moment, since the clock in a verb is the ledger's own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
 
 import msgspec
 
@@ -16,6 +18,9 @@ from gossamer.states import State
 
 # --- What the ledger is told ------------------------------------------------------------------------------------------
 
+#: Every domain is its own registered domain.
+NO_SITES: Final[Mapping[str, str]] = MappingProxyType({})
+
 #: The priority of a URL that nobody has ranked yet: neither ahead of what is known to be good nor behind all the rest.
 UNRANKED = 50
 
@@ -25,6 +30,11 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
     max_pages: int = 10_000
     max_bytes: int = 50_000_000
+    max_host_pages: int | None = 5_000  #: requests for pages begun at one domain (the unit of politeness)
+    max_domain_pages: int | None = 20_000  #: the same, at all domains of one site
+    max_hosts: int | None = 100  #: of one site
+    max_variants: int | None = 100  #: URLs of one path, past which none is entered that combines parameters
+    lifted: tuple[str, ...] = ()  #: domains and sites for which none of these four holds
     request_bytes: int = 516_384  #: reserved for a request in flight: a page's cap, and one read beyond it
     queue_size: int = 10_000  #: URLs that one worker may hold
     delay_s: float = 1.0  #: between two starts of requests to a domain, until the domain's own is known
@@ -41,8 +51,11 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def window(delay_s: float) -> int:
-    """How many URLs of one domain may be with its worker: some four seconds of work, so that a huge site takes no room."""
-    return 64 if delay_s * 64 <= 4 else max(4, int(4 / delay_s))
+    """How many URLs of one domain may be with its worker: some two seconds of work.
+
+    So a huge site takes no room; and what is fetched next is chosen late, by what is known of it then.
+    """
+    return 64 if delay_s * 64 <= 2 else max(2, int(2 / delay_s))
 
 
 class Visit(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +81,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """Links of one page that were not followed, for one reason: how many, and one of them to show."""
+    """Links of one page that were not followed, for one reason: how many, and one of them to show. A page may have several."""
 
     reason: str
     count: int
@@ -84,6 +97,7 @@ class Closing(msgspec.Struct, frozen=True, kw_only=True):
     facts: Facts = Facts()
     visit: Visit = Visit()
     links: Sequence[Link] = ()  #: one click deeper than this URL
+    sites: Mapping[str, str] = {}  #: the registered domain of each domain and host that is named here, where the two differ
     target: Link | None = None  #: where it redirects to: as deep as this URL, one hop on
     scope_host: str | None = None  #: a host that counts as a seed's from now on (a seed redirects there)
     refused: Sequence[Refused] = ()
@@ -148,6 +162,7 @@ class UrlRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 class DomainRecord(msgspec.Struct, frozen=True, kw_only=True):
     name: str
+    site: str  #: its registered domain
     owner: WorkerId | None
     owner_until: float
     out: int  #: ROUTED and FETCHING
@@ -160,7 +175,17 @@ class DomainRecord(msgspec.Struct, frozen=True, kw_only=True):
     failures: int
     rests: int
     stored: int
+    begun: int  #: requests for pages
     closed: Outcome | None
+
+
+class SiteRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A registered domain: what its hosts have in common is that somebody else may make as many of them as they like."""
+
+    name: str
+    hosts: int
+    begun: int  #: requests for pages, at all of its hosts
+    own: bool  #: a seed's: the operator named it
 
 
 class WorkerRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -182,7 +207,8 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     charged_bytes: int  #: reserved by requests whose end nobody saw
     reserved_bytes: int  #: for requests in flight
     domains: int
-    refused: dict[str, int]
+    refused: dict[str, int]  #: links that were never added, by reason
+    budgets: dict[str, int]  #: URLs that were closed as `budget`, by rule
 
     @property
     def open(self) -> int:

@@ -21,7 +21,9 @@ from gossamer.kinds import (
     choice,
     count,
     duration,
+    endpoint,
     header,
+    host,
     masked,
     network,
     optional,
@@ -30,7 +32,9 @@ from gossamer.kinds import (
     server,
     share,
     size,
+    switch,
     text,
+    token,
 )
 
 T = TypeVar("T")
@@ -53,6 +57,13 @@ class Nofollow(StrEnum):
     SKIP = "skip"
 
 
+class DuplicateLinks(StrEnum):
+    """What becomes of the links of a page whose like is stored."""
+
+    DROP = "drop"
+    FOLLOW = "follow"
+
+
 class Politeness(StrEnum):
     """Who shares one delay."""
 
@@ -67,12 +78,41 @@ class Log(StrEnum):
     JSON = "json"
 
 
+class Law(StrEnum):
+    """How a band is drawn."""
+
+    SQUARE = "square"
+    EVEN = "even"
+    STRICT = "strict"
+
+
 class Engine(StrEnum):
     """What a crawl stands on."""
 
     EMBEDDED = "embedded"
     EXTERNAL = "external"
     COMPOSE = "compose"
+
+
+class Roles(StrEnum):
+    """Who runs frontier and workers."""
+
+    HERE = "here"
+    ELSEWHERE = "elsewhere"
+
+
+class QueueType(StrEnum):
+    """How RabbitMQ keeps a queue."""
+
+    CLASSIC = "classic"
+    QUORUM = "quorum"
+
+
+class S3Style(StrEnum):
+    """Where a bucket's name stands in a request."""
+
+    PATH = "path"
+    AUTO = "auto"
 
 
 def setting(default: T, kind: Kind[T], help: str, *, key: str = "", secret: bool = False) -> T:
@@ -123,6 +163,20 @@ class Budgets:
     max_page_bytes: int = setting(500_000, size(1), "give up a page that is larger than SIZE, uncompressed")
     #: Lower it when the ledger must stay small. The worst URLs are shed past it, and counted.
     max_open: int = setting(1_000_000, count(1), "hold at most N URLs that are still to be fetched")
+    #: What a trap may cost. Seeds' own hosts are bounded by max_pages alone; so is every host with `politeness = domain`.
+    max_host_pages: int | None = setting(5_000, optional(count(1)), "ask for at most N pages of a host that is no seed's")
+    #: The same for all hosts of a name that somebody registered. Seeds' own are bounded by max_pages alone.
+    max_domain_pages: int | None = setting(
+        20_000, optional(count(1)), "ask for at most N pages of a registered domain that is no seed's"
+    )
+    #: Traps have as many hosts as they like. Raise it, or lift it, for a seed that gives its users hosts of their own.
+    max_hosts: int | None = setting(100, optional(count(1)), "know at most N hosts of one registered domain")
+    #: Filters of shops combine without end. A URL with a single parameter counts, but is never left out.
+    max_variants: int | None = setting(
+        100, optional(count(1)), "know at most N URLs of one path, when their query parameters combine"
+    )
+    #: For a large site that is no trap: the reason of a URL that was left out names the rule.
+    lift: tuple[str, ...] = several((), host(), "lift these four for DOMAIN (or a host); give it again for more")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +202,9 @@ class Links:
     #: Raise it for link lists. Past it the page is flagged links_cut.
     max_links: int = setting(1000, count(), "keep the first N links of a page")
     #: Browsers take 20; honest sites need two or three.
-    max_hops: int = setting(5, count(), "follow up to N redirects in a row")
+    max_hops: int = setting(5, count(0, 100), "follow up to N redirects in a row")
+    #: For sites whose pages hardly link to each other. A sitemap is requested as politely as a page, and is none.
+    sitemaps: bool = setting(False, switch(), "read sitemaps, those that robots.txt names and those among the seeds, for links")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +223,7 @@ class Manners:
     contact: str | None = setting(
         None, optional(header("a URL or mail address", "TEXT")), "name a URL or mail address in the user agent"
     )
-    #: Its first word is what robots.txt files are read for. Otherwise made of the version and the contact.
+    #: robots.txt files are read for `gossamer` whatever this says. Otherwise made of the version and the contact.
     user_agent: str | None = setting(
         None, optional(header("a text", "TEXT")), "call ourselves TEXT instead of Gossamer/VERSION (+CONTACT)"
     )
@@ -181,12 +237,27 @@ class Manners:
 class Frontier:
     """What is fetched first."""
 
-    #: `constant`, or a prioritizer of your own, where the order of discovery is wrong.
+    #: `breadth`, `constant`, or a prioritizer of your own, where links say little of what is wanted.
     prioritizer: str = setting(
-        "breadth", text("a prioritizer", "NAME"), "rank URLs by this prioritizer, from 0 (first) to 100 (last)"
+        "pagerank", text("a prioritizer", "NAME[:key=value,...]"), "rank URLs by this prioritizer, from 0 (first) to 100 (last)"
+    )
+    #: The address of its getPageRank. It is told every registered domain that the crawl meets.
+    rank_api: str | None = setting(
+        None,
+        optional(endpoint("https", "http", example="https://openpagerank.com/api/v1.0/getPageRank")),
+        "mix in ranks of domains from an API in the form of Open PageRank",
+    )
+    #: Better in a file, named by the variable with _FILE behind it.
+    rank_api_key: str | None = setting(None, optional(token()), "send this key to the rank API", secret=True)
+    #: CSV; its first line names the columns: domain, and visits or rank. What it knows is not asked of the API.
+    rank_file: Path | None = setting(
+        None, optional(path("a file", "FILE")), "mix in ranks of domains from FILE: domain, and visits or rank"
     )
     #: More keep the order more exactly; each is a queue.
     bands: int = setting(10, count(1, 100), "sort URLs into N queues by priority")
+    #: It matters while workers are full. `square`: of ten bands the best is read in 32 % of draws and the worst in 5 %; `even`: all
+    #: alike; `strict`: the best that has something. Whatever the law, each is read at least once in 1,000 draws.
+    draw: Law = setting(Law.SQUARE, choice(Law), "draw better bands more often, all alike, or always the best")
     #: Memory, not safety: a full queue sheds hints and never URLs.
     queue_size: int = setting(10_000, count(1), "hold at most N messages in each queue")
     #: To repeat a crawl's draws (embedded engine).
@@ -205,9 +276,13 @@ class Fetching:
     attempt_timeout_s: float = setting(30.0, duration(positive=True), "give up a download that takes longer than TIME")
     #: Longer for modules that call slow services.
     module_timeout_s: float = setting(30.0, duration(positive=True), "give up a module that takes longer than TIME over a page")
-    #: Off by default for now; 0.9 is what it is meant for.
+    #: `off` for archives, where every copy counts: then only pages that are equal to the byte are discarded.
     similarity: float | None = setting(
-        None, optional(share(), none="off"), "discard pages that are at least this similar to a stored one"
+        0.9, optional(share(), none="off"), "discard pages at least this similar to a stored one; off: only equal ones"
+    )
+    #: `follow` for sites whose lists are much alike, but lead to different pages.
+    duplicate_links: DuplicateLinks = setting(
+        DuplicateLinks.DROP, choice(DuplicateLinks), "drop or follow the links of pages that are discarded as duplicates"
     )
 
 
@@ -222,7 +297,7 @@ class Patience:
     #: Shorter starts waiting hosts more exactly, and costs CPU.
     tick_s: float = setting(0.05, duration(positive=True), "look every TIME for hosts whose delay is over")
     #: Counted only when the page was fetched alone.
-    poison_deaths: int = setting(2, count(), "give up a page that killed its worker N times; 0: never")
+    poison_deaths: int = setting(2, count(0, 100), "give up a page that killed its worker N times; 0: never")
     #: Each one waits as long as the host asked.
     max_deferrals: int = setting(3, count(), "put a URL off up to N times when its host says later")
     #: While it can't be had, nothing of the host is asked for.
@@ -243,6 +318,8 @@ class Storage:
 
     #: `external` or `compose` for more than one machine can do.
     engine: Engine = setting(Engine.EMBEDDED, choice(Engine), "run in this process, on servers of your own, or in containers")
+    #: `elsewhere` in a stack of containers, or where an operator starts them; for the external engine.
+    roles: Roles = setting(Roles.HERE, choice(Roles), "start frontier and workers here, or rely on those that others run")
     #: For the embedded engine; a crawl can be resumed from it.
     state: Path | None = setting(None, optional(path("a directory", "DIR")), "keep the crawl in DIR")
     #: Counted from the crawl's last step, so that a long one forgets nothing.
@@ -262,6 +339,10 @@ class Storage:
     s3_url: str | None = setting(
         None, optional(server("http", "https", example="http://host:8333/bucket", path=True)), "use this S3 bucket", secret=True
     )
+    #: `auto` for Amazon's own, which want the bucket in the host's name.
+    s3_style: S3Style = setting(S3Style.PATH, choice(S3Style), "name the bucket in the path, or as the server's owner prefers")
+    #: `quorum` for a RabbitMQ cluster of three nodes or more; on one node it only costs.
+    queue_type: QueueType = setting(QueueType.CLASSIC, choice(QueueType), "keep RabbitMQ's queues in this way")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,7 +396,7 @@ class Setting:
         if self.many:
             return " ".join(self.kind.show(each) for each in value)
         shown = self.kind.show(value)
-        return masked(shown) if self.secret else shown
+        return masked(shown) if self.secret and value is not None else shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,6 +466,14 @@ def load(flags: Mapping[str, str | Sequence[str]], environ: Mapping[str, str], f
     return Loaded(settings, MappingProxyType({key: each.origin for key, each in found.items()}))
 
 
+def secret_of(environ: Mapping[str, str], name: str) -> str | None:
+    """A secret that is not a setting of ours but everybody's, like AWS_SECRET_ACCESS_KEY: its value, or that in its `_FILE`."""
+    if environ.get(name, "").strip():
+        return environ[name]
+    file = environ.get(f"{name}_FILE", "").strip()
+    return _secret_in(Path(file), f"{name}_FILE") if file else None
+
+
 def shown(settings: Settings) -> dict[str, str]:
     """Every setting by key, as a text that may be logged: passwords are masked."""
     return {key: each.show(getattr(getattr(settings, each.group), each.name)) for key, each in BY_KEY.items()}
@@ -412,8 +501,9 @@ def _in_file(file: Path) -> Iterator[_Found]:
         if key not in BY_KEY:
             raise SettingsError(f"{file}: {_brief(key)} is not a setting; did you mean {_nearest(key, BY_KEY)}?")
         values = written if isinstance(written, list) else [written]
-        # Dates, tables and booleans would become texts that nobody wrote.
-        if not all(isinstance(each, str | int | float) and not isinstance(each, bool) for each in values):
+        # Dates, tables and booleans would become texts that nobody wrote; but a switch may well be true.
+        switch = BY_KEY[key].kind.bare is not None
+        if not all(isinstance(each, str | int | float) and (switch or not isinstance(each, bool)) for each in values):
             raise _wrong(BY_KEY[key], str(written), f"{file}: {key}")
         yield _found(BY_KEY[key], [str(each) for each in values], f"{file}: {key}", f"file {file}")
 
@@ -526,7 +616,9 @@ ends the start with one line that says what is right.
 - **Durations**: `1.5` and `90s` are seconds, `5m` minutes, `1h` hours.
 - **Lists** (*several* below): repeat the flag; blanks between in a variable; an array in the file. The strongest source
   replaces the whole list.
-- **None**: where `none` or `off` is the default it is also a value, which undoes what a weaker source says.
+- **Switches** (`on|off`): the flag alone means `on`; in the file `true` and `false` will do.
+- **None**: where `none` is the default it is also a value, which undoes what a weaker source says. The budgets that
+  `--lift` lifts take it too, and then have no limit; for `--similarity` the word is `off`.
 - **Secrets**: the value, or in the variable with `_FILE` behind its name a file that holds it
   (`{PREFIX}REDIS_URL_FILE=/run/secrets/redis`).
 - A variable that is set to nothing counts as not set."""

@@ -18,7 +18,7 @@ Knows: texts. Must not know: addresses, ports and paths that are refused, scope,
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from itertools import product
 from string import hexdigits
@@ -37,6 +37,7 @@ URL_LENGTH_MAX: Final = 2048
 HOST_LENGTH_MAX: Final = 253  # RFC 1035, section 2.3.4, without the dot at the end
 LABEL_LENGTH_MAX: Final = 63
 KNOWN_MAX: Final = 1024
+FAMILY_BYTES: Final = 8
 
 
 def requested(text: str, base: str | None = None, *, length_max: int = URL_LENGTH_MAX) -> str:
@@ -64,6 +65,15 @@ def url_id(identity: str) -> UrlId:
     return UrlId(blake2b(identity.encode(), digest_size=URL_ID_BYTES).digest())
 
 
+def family_of(identity: str) -> tuple[bytes, bool]:
+    """What an identity with a query shares with the others of its path, and whether it combines two or more parameters.
+
+    Only combinations explode: of `/page?id=7` there are as many as the site has pages.
+    """
+    path, _, query = identity.partition("?")
+    return (blake2b(path.encode(), digest_size=FAMILY_BYTES).digest(), "&" in query) if query else (b"", False)
+
+
 def origin_of(url: str) -> str:
     """Scheme, host and port of a requested URL: what one robots.txt is for. The port is there unless it is the scheme's own."""
     return url[: url.index("/", 8)]
@@ -78,6 +88,11 @@ def domain_of(url: str, registrable: Callable[[str], str] | None = None) -> str:
     """The unit of politeness: the host, or what `registrable` makes of it. `example.com.` and port 8080 are the same machine."""
     host = host_of(url).removesuffix(".")
     return host if registrable is None else registrable(host)
+
+
+def sites_of(names: Iterable[str], registrable: Callable[[str], str]) -> dict[str, str]:
+    """The registered domain of each host or domain, where the two differ: what the ledger can't know by itself."""
+    return {name: site for name in names if (site := registrable(name)) != name}
 
 
 class Finder:
@@ -117,7 +132,8 @@ class Finder:
             _check_site(site)
             known = _site_identity(site), domain_of(url, self._registrable)
             _remember(self._sites, site, known)
-        return Link(url_id(known[0] + _rest_identity(url[slash:])), url, known[1])
+        identity = known[0] + _rest_identity(url[slash:])
+        return Link(url_id(identity), url, known[1], *family_of(identity))
 
 
 def _remember(known: dict[str, T], key: str, value: T) -> None:

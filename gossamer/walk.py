@@ -36,6 +36,7 @@ WALK: Final = (
     Step(Role.FRONTIER, "ask", "services/frontier/keeper.py", "finds WAITING URLs without a hint, and hints at them again"),
     Step(Role.WORKER, "take", "services/worker/agenda.py", "takes hints from its queue, or asks the ledger what it holds"),
     Step(Role.WORKER, "robots", "services/worker/permission.py", "sees that robots.txt of the origin is known, and obeys it"),
+    Step(Role.WORKER, "sitemaps", "services/worker/named_sitemaps.py", "enters the sitemaps that robots.txt names"),
     Step(Role.WORKER, "begin", "services/worker/gate.py", "passes the gate: domain idle, delay over, budget reserved"),
     Step(Role.WORKER, "download", "services/worker/requests.py", "asks the checked address, under deadline and cap"),
     Step(Role.WORKER, "read", "services/worker/read.py", "decodes the body, guards the parser, parses once"),

@@ -42,6 +42,14 @@ class BlobRef:
     sha256: bytes  #: of the body
 
 
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A capture with the bytes that hold it: a gzip member, which is a WARC record as it stands."""
+
+    capture: Capture
+    member: bytes
+
+
 class Blobs(Protocol):
     """The segments of one crawl, in a store that others share. Raises `BlobsUnavailable` when it can't be had."""
 
@@ -56,6 +64,14 @@ class Blobs(Protocol):
         """What lies there; None when it is gone. Raises `BlobsUnavailable` if the body is not the one that was put."""
         ...
 
+    async def copies(self, refs: Sequence[BlobRef]) -> list[Copy | None]:
+        """What lies at each, in order, for whoever copies many: a segment is read once, however many of its records are named.
+
+        None for what is gone, and for what is not what was put: neither can be copied, and the others can. The caller names no
+        more than it wants to hold.
+        """
+        ...
+
     async def segments(self) -> list[str]:
         """The names of this crawl's whole segments, oldest first."""
         ...
@@ -65,7 +81,10 @@ class Blobs(Protocol):
         ...
 
     async def sweep(self, gone: Callable[[CrawlId], Awaitable[bool]]) -> list[CrawlId]:
-        """Deletes everything of each crawl in the store, this one included, that `gone` is true for; names them."""
+        """Deletes everything of each crawl in the store, this one included, that `gone` is true for; names them.
+
+        A store that another ledger's crawls may lie in as well leaves those that were written to within the time to live.
+        """
         ...
 
     async def close(self) -> None: ...

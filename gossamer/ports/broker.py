@@ -32,6 +32,14 @@ class Delivery:
     redelivered: bool  #: it was in somebody's hands before; never True for one that was not
 
 
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A message that nobody could read. Its body is anybody's: not to be shown as it is."""
+
+    queue: str  #: where it came from
+    body: bytes
+
+
 class Subscription(Protocol):
     """A consumer of several queues at once: the router reads all bands by one.
 
@@ -50,12 +58,17 @@ class Subscription(Protocol):
     async def wait(self, timeout_s: float) -> bool:
         """Returns True as soon as any of the queues has something to take, False when the time is over.
 
-        Raises `BrokerUnavailable` when the subscription is over (closed, or its connection lost): there is nothing to wait for.
+        Raises `BrokerUnavailable` when the subscription is over (closed, its connection lost, its queues removed): there is
+        nothing to wait for, and who wants more subscribes anew.
         """
         ...
 
     async def ack(self, deliveries: Sequence[Delivery]) -> None:
         """These are done with. Doing it twice, or after the connection was lost, is harmless: they may just come again."""
+        ...
+
+    async def reject(self, deliveries: Sequence[Delivery]) -> None:
+        """These can't be read: set aside as dead letters, and never delivered again. Else as `ack`."""
         ...
 
     async def close(self) -> None:
@@ -77,14 +90,15 @@ class Broker(Protocol):
         """Offers messages, in order, and returns how many were taken for certain.
 
         A full queue refuses, a queue that does not exist refuses: the caller drops the hint and counts it, since the URL's
-        state is the record. Never waits for room.
+        state is the record. Never waits for room. While the server is away nothing is taken for certain: 0.
         """
         ...
 
     async def subscribe(self, queues: Sequence[str], prefetch: int) -> Subscription:
         """Starts consuming. Several subscribers of one queue share its messages.
 
-        Raises `BrokerUnavailable` for a queue that does not exist: the crawl's queues were removed, or not declared yet.
+        Raises `BrokerUnavailable` for a queue that does not exist: the crawl's queues were removed, or not declared yet. Those
+        that were declared by this very connection are made again, if the server has lost them.
         """
         ...
 
@@ -92,8 +106,12 @@ class Broker(Protocol):
         """Messages ready in each declared queue; those in consumers' hands are not counted. For display only."""
         ...
 
+    async def dead_letters(self, most: int) -> list[DeadLetter]:
+        """What was rejected, the oldest first; it stays where it is. The oldest are forgotten past a bound."""
+        ...
+
     async def remove(self) -> None:
-        """Deletes the crawl's queues with all that is in them. For a crawl that has ended."""
+        """Deletes the crawl's queues with all that is in them, but for dead letters. For a crawl that has ended."""
         ...
 
     async def close(self) -> None:

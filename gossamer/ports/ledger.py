@@ -11,7 +11,7 @@ nothing and raises `Fenced`: the worker cuts its requests, drops all it holds an
 Time is the ledger's own. Must not know: HTTP, queues, what a priority is made of.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from gossamer.answers import GateAnswer, Judgement, RouteAnswer, Routing
@@ -19,6 +19,7 @@ from gossamer.ids import UrlId
 from gossamer.messages import Url
 from gossamer.outcomes import CrawlOutcome
 from gossamer.records import (
+    NO_SITES,
     Closing,
     Content,
     Counts,
@@ -29,6 +30,7 @@ from gossamer.records import (
     Robots,
     Rules,
     Seat,
+    SiteRecord,
     UrlRecord,
     Visit,
     WorkerRecord,
@@ -54,10 +56,15 @@ class Ledger(Protocol):
         """
         ...
 
-    async def add(self, urls: Sequence[Url], scope: Sequence[str] = ()) -> list[Url]:
+    async def add(
+        self, urls: Sequence[Url], scope: Sequence[str] = (), sites: Mapping[str, str] = NO_SITES, seat: Seat | None = None
+    ) -> list[Url]:
         """Unknown ones become WAITING and are returned, to be hinted at; `scope` names hosts that count as the seeds'.
 
-        A crawl that was complete is `running` again when there is something new.
+        `sites` has the registered domain of each domain and host that is named, where the two differ: the ledger doesn't know
+        which names have owners of their own. Budgets keep out what they keep out of `finish`, but never a host that is in scope. A
+        crawl that was complete is `running` again when there is something new. `seat`: of the worker that brings them, if one
+        does; one whose lease is over would else wake a crawl that is complete, with nobody left to end it. Raises `Fenced`.
         """
         ...
 
@@ -73,7 +80,7 @@ class Ledger(Protocol):
         ...
 
     async def keep(self) -> None:
-        """Renews the crawl's time to live. Called by the keeper while the crawl lives, at least once a lease."""
+        """Renews the time to live of a crawl that has not ended. Called by the keeper, at least once a lease."""
         ...
 
     # --- Workers' leases ---
@@ -133,7 +140,7 @@ class Ledger(Protocol):
         ...
 
     async def outlinks(self, after: int, most: int) -> list[tuple[int, UrlId, bytes]]:
-        """Stored pages in the order they were closed, past place `after`: (place, id, first 8 bytes of each link's id)."""
+        """Stored pages in the order they were closed, past place `after`: (place, id, its links' ids, one behind another)."""
         ...
 
     # --- The worker ---
@@ -145,8 +152,10 @@ class Ledger(Protocol):
     async def begin(self, seat: Seat, ids: Sequence[UrlId]) -> list[GateAnswer]:
         """The gate. ROUTED → FETCHING if domain and budgets allow a request at this moment; an answer for each, in order.
 
-        A repeat after a lost answer says *go* again. Before the domain's not_before the URL is PARKED and *closed*. Told *budget*,
-        a URL is to be deferred: that passes over one that is ROUTED, and keeps no other FETCHING.
+        Each *go* to a ROUTED URL is counted against the page budgets of its domain and its site; once one of them is used up, the
+        URL is closed as `budget`, with the rule and its number. A repeat after a lost answer says *go* again. Before the domain's
+        not_before the URL is PARKED and *closed*. Told *budget*, a URL is to be deferred: that passes over one that is ROUTED, and
+        keeps no other FETCHING.
         """
         ...
 
@@ -177,7 +186,8 @@ class Ledger(Protocol):
     async def finish(self, seat: Seat, closings: Sequence[Closing]) -> list[Url]:
         """FETCHING → CLOSED, let go, and the links added in the same step; returns those that are new, to be hinted at.
 
-        What is not this worker's FETCHING is passed over, links and all: somebody else closes it.
+        What is not this worker's FETCHING is passed over, links and all: somebody else closes it. Links past a budget of their
+        host, site or family are never added: they are counted as refused, so that a trap costs no more once its budget is used up.
         """
         ...
 
@@ -197,9 +207,27 @@ class Ledger(Protocol):
 
     async def know_robots(self, origin: str, robots: Robots, for_s: float) -> None: ...
 
-    async def lease(self, name: str, holder: str, for_s: float) -> bool:
-        """Takes or prolongs a named lease (rank owner, sweeper); False while it is another's."""
+    async def known_ranks(self, domains: Sequence[str]) -> dict[str, int]:
+        """Of those domains whose rank somebody outside was asked for, and whose answer is not too old: its priority, 0 … 100."""
         ...
+
+    async def know_ranks(self, ranks: Mapping[str, int], for_s: float) -> None:
+        """Shared, so that no frontier asks for what another was told. One for each domain: the last."""
+        ...
+
+    async def lease(self, name: str, holder: str, for_s: float) -> bool:
+        """Takes or prolongs a named lease (rank owner, sweeper); False while it is another's. Needs no crawl."""
+        ...
+
+    async def note(self, name: str, text: str) -> None:
+        """Leaves a text for whoever watches the crawl, in the place of the last one of that name.
+
+        What a worker knows and the ledger does not decide by (its modules' failures, the gaps it kept) is told across processes
+        this way. Names are few: the caller's own seat, not a URL.
+        """
+        ...
+
+    async def notes(self) -> dict[str, str]: ...
 
     # --- Reading ---
 
@@ -217,7 +245,15 @@ class Ledger(Protocol):
         """What is known of each, in order."""
         ...
 
+    async def pages(self, after: int, most: int) -> list[tuple[int, UrlRecord]]:
+        """Stored pages in the order they were closed, past place `after`: (place, record). Places are 1, 2, 3 …"""
+        ...
+
     async def domain(self, name: str) -> DomainRecord | None: ...
+
+    async def site(self, name: str) -> SiteRecord | None:
+        """A registered domain, and what its budgets have counted."""
+        ...
 
     async def domains(self, most: int) -> list[DomainRecord]:
         """A sample for display: domains with something out or due."""
@@ -227,8 +263,12 @@ class Ledger(Protocol):
         """Open URLs, those that are held first: what a stalled crawl names."""
         ...
 
+    async def poisoned(self, most: int) -> list[UrlRecord]:
+        """URLs that were closed because their workers died with them: the newest, at most so many."""
+        ...
+
     async def refused(self) -> list[tuple[str, str]]:
-        """A bounded sample of links that were never added, the newest last: (reason, URL). `counts` has the sums."""
+        """A bounded sample of links that were never added, each once, the newest last: (reason, URL). `counts` has the sums."""
         ...
 
     async def close(self) -> None: ...

@@ -227,6 +227,38 @@ class BlobsContract:
         assert await blobs.get(theirs) is None
         assert await blobs.read(theirs.segment) is None
 
+    # --- copying
+
+    async def test_copies_are_the_records_as_they_stand_in_the_order_they_are_asked_for(self, blobs: Blobs) -> None:
+        captures = [capture(number) for number in range(5)]
+        refs = [*await blobs.put(captures[:3]), *await blobs.put(captures[3:])]
+        asked = [4, 0, 3, 2, 0]
+
+        copies = await blobs.copies([refs[at] for at in asked])
+
+        assert [copy.capture for copy in copies if copy is not None] == [captures[at] for at in asked]
+        for copy, at in zip(copies, asked, strict=True):
+            data = await blobs.read(refs[at].segment)
+            assert copy is not None
+            assert data is not None
+            assert copy.member == data[refs[at].offset : refs[at].offset + refs[at].length]
+        assert await blobs.copies([]) == []
+
+    async def test_what_is_gone_or_damaged_costs_the_other_copies_nothing(self, blobs: Blobs, open_blobs: OpenBlobs) -> None:
+        mine, other = await blobs.put([capture(1), capture(2)])
+        theirs = await put_one(await open_blobs(NEIGHBOUR), capture(3))
+        wrong = [
+            theirs,
+            replace(mine, segment="../../etc/passwd"),
+            replace(mine, sha256=other.sha256),
+            replace(mine, length=mine.length - 1),
+            replace(mine, offset=mine.offset + 1_000_000),
+        ]
+
+        copies = await blobs.copies([mine, *wrong, other])
+
+        assert [copy and copy.capture for copy in copies] == [capture(1), *[None] * len(wrong), capture(2)]
+
     # --- sweeping
 
     async def test_sweeping_deletes_all_of_the_crawls_that_are_gone_and_names_them(

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from gossamer.clock import SystemClock
 from gossamer.errors import BrokerUnavailable
-from gossamer.ports.broker import Broker, Delivery, Subscription
+from gossamer.ports.broker import Broker, DeadLetter, Delivery, Subscription
 
 Connect = Callable[[], Awaitable[Broker]]
 
@@ -73,6 +73,16 @@ async def collect_all(subscription: Subscription, queue: str, expected: int) -> 
         assert unexpected  # or `wait` was wrong
         taken += unexpected
     return taken
+
+
+async def dead_letters(broker: Broker, count: int) -> list[DeadLetter]:
+    """All dead letters, once there are so many, or the time is over."""
+
+    async def are_there() -> bool:
+        return len(await broker.dead_letters(100)) >= count
+
+    await eventually(are_there)
+    return await broker.dead_letters(100)
 
 
 def bodies(deliveries: Sequence[Delivery]) -> list[bytes]:
@@ -364,6 +374,18 @@ class BrokerContract:
         other = await broker.subscribe(["q"], prefetch=10)
         assert sorted(bodies(await collect_all(other, "q", 2))) == sorted(sent)
 
+    async def test_a_message_that_is_given_back_over_and_over_is_still_there(self, broker: Broker) -> None:
+        await broker.declare({"q": 10})
+        sent = messages(1)
+        await broker.publish("q", sent)
+
+        for _ in range(25):
+            subscription = await broker.subscribe(["q"], prefetch=1)
+            assert bodies(await collect(subscription, "q", 1)) == sent
+            await subscription.close()
+
+        assert await broker.dead_letters(1) == []
+
     async def test_a_closed_subscription_hands_out_nothing(self, broker: Broker) -> None:
         await broker.declare({"q": 10})
         await broker.publish("q", messages(2))
@@ -415,6 +437,103 @@ class BrokerContract:
             await two.ack(by_two)
 
         assert sorted(came) == sorted(sent)
+
+    # --- rejecting
+
+    async def test_what_was_rejected_is_set_aside_and_never_comes_again(self, broker: Broker, connect: Connect) -> None:
+        await broker.declare({"q": 10, "other": 10})
+        sent, to_other = messages(3), messages(1)
+        await broker.publish("q", sent)
+        await broker.publish("other", to_other)
+        subscription = await broker.subscribe(["q", "other"], prefetch=10)
+        taken = await collect(subscription, "q", 3)
+
+        await subscription.reject(taken[:2])
+        await subscription.reject(await collect(subscription, "other", 1))
+        await subscription.close()
+
+        rest = await (await connect()).subscribe(["q", "other"], prefetch=10)
+        assert bodies(await collect(rest, "q", 1)) == sent[2:]
+        assert not await rest.wait(QUIET_S)
+        letters = await dead_letters(await connect(), 3)
+        assert [letter.body for letter in letters if letter.queue == "q"] == sent[:2]
+        assert [letter.body for letter in letters if letter.queue == "other"] == to_other
+
+    async def test_dead_letters_stay_when_they_are_read(self, broker: Broker) -> None:
+        assert await broker.dead_letters(10) == []
+        await broker.declare({"q": 10})
+        sent = messages(3)
+        await broker.publish("q", sent)
+        subscription = await broker.subscribe(["q"], prefetch=10)
+        await subscription.reject(await collect(subscription, "q", 3))
+
+        letters = await dead_letters(broker, 3)
+
+        assert letters == [DeadLetter("q", body) for body in sent]
+        assert await dead_letters(broker, 3) == letters
+        assert await broker.dead_letters(2) == letters[:2]
+        assert await broker.dead_letters(0) == []
+
+    async def test_dead_letters_outlive_their_queue(self, broker: Broker, connect: Connect) -> None:
+        await broker.declare({"q": 10})
+        sent = messages(1)
+        await broker.publish("q", sent)
+        subscription = await broker.subscribe(["q"], prefetch=10)
+        await subscription.reject(await collect(subscription, "q", 1))
+        assert len(await dead_letters(broker, 1)) == 1
+
+        await broker.remove()
+
+        assert await dead_letters(await connect(), 1) == [DeadLetter("q", sent[0])]
+        assert await broker.depths() == {}
+
+    async def test_a_dead_letter_takes_no_room_and_is_not_counted(self, broker: Broker, allowance: Allowance) -> None:
+        await broker.declare({"q": 3})
+        accepted = await fill(broker, "q", most=3 + allowance.overshoot)
+        subscription = await broker.subscribe(["q"], prefetch=1000)
+
+        await subscription.reject(await collect(subscription, "q", len(accepted)))
+        await subscription.close()
+
+        async def is_empty() -> bool:
+            return await broker.depths() == {"q": 0}
+
+        assert await eventually(is_empty)
+        assert await broker.publish("q", messages(1)) == 1
+
+    async def test_rejecting_lets_the_next_message_come(self, broker: Broker) -> None:
+        await broker.declare({"q": 10})
+        sent = messages(2)
+        await broker.publish("q", sent)
+        subscription = await broker.subscribe(["q"], prefetch=1)
+        first = await collect(subscription, "q", 1)
+
+        async with asyncio.timeout(WITHIN_S), asyncio.TaskGroup() as tasks:
+            waiting = tasks.create_task(subscription.wait(100 * WITHIN_S))
+            await settle()
+            await subscription.reject(first)
+
+        assert waiting.result()
+        assert bodies(subscription.take("q", 10)) == sent[1:]
+
+    async def test_rejecting_what_is_not_in_hand_is_harmless(self, broker: Broker) -> None:
+        await broker.declare({"q": 10})
+        sent = messages(4)
+        await broker.publish("q", sent)
+        subscription = await broker.subscribe(["q"], prefetch=10)
+        taken = await collect(subscription, "q", 3)
+
+        await subscription.ack(taken[:1])
+        await subscription.reject(taken[:2])
+        await subscription.reject(taken[1:2])
+        await subscription.ack(taken[1:2])
+        await subscription.reject([])
+        await subscription.close()
+        await subscription.reject(taken[2:])
+
+        rest = await broker.subscribe(["q"], prefetch=10)
+        assert sorted(bodies(await collect(rest, "q", 2))) == sorted(sent[2:])
+        assert await dead_letters(broker, 1) == [DeadLetter("q", sent[1])]
 
     # --- waiting
 

@@ -16,6 +16,7 @@ async def broken_invariants(ledger: Ledger, ids: Iterable[UrlId]) -> list[str]:
         *await _lost(ledger, records),
         *_doubled(records),
         *await _over_budget(ledger, records),
+        *await _over_budget_of_its_own(ledger, records),
         *_shared_domains(records),
         *await _falsely_ended(ledger, records),
     ]
@@ -59,6 +60,25 @@ async def _over_budget(ledger: Ledger, records: list[UrlRecord]) -> list[str]:
         wrong.append(f"I4 {counts.reserved_bytes} bytes are reserved for {in_flight} requests in flight")
     if counts.used_bytes + counts.charged_bytes + counts.reserved_bytes > rules.max_bytes:
         wrong.append("I4 more bytes than the budget")
+    return wrong
+
+
+async def _over_budget_of_its_own(ledger: Ledger, records: list[UrlRecord]) -> list[str]:
+    """What hosts and sites have counted adds up, and none but a seed's has begun more pages than it may."""
+    crawl, wrong = await ledger.crawl(), []
+    begun: Counter[str] = Counter()
+    most = crawl.rules.max_host_pages
+    for name in {record.url.domain for record in records}:
+        domain = await ledger.domain(name)
+        assert domain is not None
+        begun[domain.site] += domain.begun
+        lifted = name in crawl.scope or not {name, domain.site}.isdisjoint(crawl.rules.lifted)
+        if most is not None and domain.begun > most and not lifted:
+            wrong.append(f"I4 {domain.begun} pages of {name} were begun, of at most {most}")
+    for name, pages in begun.items():
+        site = await ledger.site(name)
+        if site is None or site.begun != pages:
+            wrong.append(f"I4 the hosts of {name} have begun {pages} pages, and it says {site}")
     return wrong
 
 

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from gossamer.answers import Dropped, Fresh, Go, Twin, Unrouted, Wait, Why
+from gossamer.answers import Dropped, Fresh, Go, Routing, Twin, Unrouted, Wait, Why
+from gossamer.budgets import Budget
 from gossamer.errors import Fenced, NoCrawl
 from gossamer.ids import URL_ID_BYTES, UrlId
 from gossamer.messages import Link, Url
@@ -32,6 +33,7 @@ from gossamer.records import (
     Robots,
     Rules,
     Seat,
+    SiteRecord,
     UrlRecord,
     Visit,
 )
@@ -44,7 +46,7 @@ STORED = Facts(status=200, blob=BLOB)
 
 
 def url(number: int, domain: str = "a.example") -> Url:
-    return Url(*link(number, domain))
+    return link(number, domain).found()
 
 
 def link(number: int, domain: str = "a.example") -> Link:
@@ -60,8 +62,18 @@ def rules(
     poison_deaths: int = 2,
     similarity: float | None = None,
     keep_outlinks: bool = False,
+    max_host_pages: int | None = None,
+    max_domain_pages: int | None = None,
+    max_hosts: int | None = None,
+    max_variants: int | None = None,
+    lifted: tuple[str, ...] = (),
 ) -> Rules:
     return Rules(
+        max_host_pages=max_host_pages,
+        max_domain_pages=max_domain_pages,
+        max_hosts=max_hosts,
+        max_variants=max_variants,
+        lifted=lifted,
         max_pages=max_pages,
         max_bytes=max_bytes,
         request_bytes=REQUEST_BYTES,
@@ -181,7 +193,7 @@ class LedgerContract:
 
         assert (await crawl.ledger.end()).status is CrawlStatus.DRAINING, "a request is in flight"
         assert await crawl.ledger.route([(url(2).id, 50)]) == [Unrouted.NO_ROOM]
-        assert await crawl.finish(seat, url(1), Outcome.DONE, links=[link(3)]) == [Url(*link(3), 1, 0, url(1).id)]
+        assert await crawl.finish(seat, url(1), Outcome.DONE, links=[link(3)]) == [link(3).found(1, 0, url(1).id)]
         ended = await crawl.ledger.end()
         assert (ended.status, ended.outcome) == (CrawlStatus.ENDED, CrawlOutcome.STOPPED)
 
@@ -229,6 +241,23 @@ class LedgerContract:
         assert (await crawl.ledger.crawl()).status is CrawlStatus.RUNNING
         assert await crawl.ledger.route([(url(1).id, 50)]) == [0]
 
+    async def test_a_worker_that_comes_too_late_wakes_no_complete_crawl(self, harness: LedgerHarness) -> None:
+        crawl, (late,) = await begun(harness)
+        await crawl.advance(15)
+        assert (await crawl.ledger.end()).outcome is CrawlOutcome.COMPLETE
+
+        with pytest.raises(Fenced):
+            await crawl.ledger.add([url(1)], seat=late)
+
+        assert (await crawl.ledger.crawl()).outcome is CrawlOutcome.COMPLETE
+        assert await crawl.ledger.records([url(1).id]) == [None]
+
+    async def test_a_worker_brings_urls_as_whoever_starts_the_crawl_does(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness)
+
+        assert await crawl.ledger.add([url(1)], seat=seat) == [url(1)]
+        assert await crawl.ledger.add([url(1)], seat=seat) == []
+
     async def test_a_complete_crawl_stays_complete_when_it_is_resumed(self, harness: LedgerHarness) -> None:
         crawl, _ = await begun(harness)
         await crawl.ledger.end()
@@ -246,6 +275,18 @@ class LedgerContract:
         assert (await crawl.ledger.crawl()).kept_until == pytest.approx(harness.now() + rules().ttl_s, abs=0.5)
 
     # --- Leases ---
+
+    async def test_a_crawl_is_kept_from_its_end_on_whoever_still_looks_after_it(self, harness: LedgerHarness) -> None:
+        crawl, _ = await begun(harness)
+        await crawl.advance(100)
+        assert (await crawl.ledger.end()).status is CrawlStatus.ENDED
+        kept_until = (await crawl.ledger.crawl()).kept_until
+        assert kept_until == pytest.approx(harness.now() + rules().ttl_s, abs=0.5), "its end is its last step"
+
+        await crawl.advance(60)
+        await crawl.ledger.keep()
+
+        assert (await crawl.ledger.crawl()).kept_until == kept_until
 
     async def test_workers_get_the_lowest_ids_and_each_a_newer_epoch(self, harness: LedgerHarness) -> None:
         crawl, seats = await begun(harness, workers=3)
@@ -283,6 +324,7 @@ class LedgerContract:
             lambda: crawl.finish(seat, url(1), Outcome.DONE, links=[link(9)]),
             lambda: crawl.ledger.defer(seat, [Deferral(id=url(1).id)]),
             lambda: crawl.ledger.pass_up(seat, [PassedUp(id=url(2).id, outcome=Outcome.ROBOTS_DENIED)]),
+            lambda: crawl.ledger.add([url(9)], seat=seat),
         )
         for call in calls:
             with pytest.raises(Fenced):
@@ -350,6 +392,22 @@ class LedgerContract:
 
         record = await crawl.record(url(1))
         assert (record.state, record.outcome, record.deaths) == (State.CLOSED, Outcome.POISON, 2)
+
+    async def test_poisoned_pages_are_listed_the_newest_first(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness, rules(poison_deaths=1))
+        for one in (url(1), url(2, "b.example")):
+            await crawl.ledger.add([one])
+            for _ in range(2):
+                await crawl.ledger.route([(one.id, 50)])
+                await crawl.ledger.begin(seat, [one.id])
+                await crawl.advance(15)
+                seat = await crawl.ledger.register("process 0")
+                await crawl.advance(1)
+        await crawl.fetching(seat, url(3, "c.example"))
+        await crawl.finish(seat, url(3, "c.example"))
+
+        assert [record.url for record in await crawl.ledger.poisoned(10)] == [url(2, "b.example"), url(1)]
+        assert [record.url for record in await crawl.ledger.poisoned(1)] == [url(2, "b.example")]
 
     async def test_with_poison_off_a_page_is_tried_for_ever(self, harness: LedgerHarness) -> None:
         crawl, (seat,) = await begun(harness, rules(poison_deaths=0))
@@ -542,19 +600,30 @@ class LedgerContract:
         assert await crawl.state(url(2)) is State.WAITING
 
     async def test_a_domain_takes_no_more_than_its_window_and_parks_the_rest(self, harness: LedgerHarness) -> None:
-        crawl, (seat,) = await begun(harness)  # delay 1 s: a window of 4
+        crawl, (seat,) = await begun(harness)  # delay 1 s: a window of 2
         urls = [url(n) for n in range(7)]
         await crawl.ledger.add(urls)
 
         answers = await crawl.ledger.route([(u.id, 90 - n) for n, u in enumerate(urls)])
 
-        assert answers == [0, 0, 0, 0, *[Unrouted.PARKED] * 3]
+        assert answers == [0, 0, *[Unrouted.PARKED] * 5]
         assert await crawl.ledger.promote(10) == []
         assert isinstance((await crawl.ledger.begin(seat, [urls[0].id]))[0], Go)
         await crawl.finish(seat, urls[0])
         (promoted,) = await crawl.ledger.promote(10)
-        assert (promoted.worker, promoted.url) == (seat.worker, urls[6]), "the best of the parked: priority 84"
-        assert (await crawl.domain()).parked == 2
+        assert promoted == Routing(seat.worker, urls[6], 84), "the best of the parked"
+        assert (await crawl.domain()).parked == 4
+
+    async def test_a_new_url_does_not_go_ahead_of_those_that_are_parked(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness)
+        urls = [url(n) for n in range(4)]
+        await crawl.ledger.add(urls)
+        await crawl.ledger.route([(urls[0].id, 50), (urls[1].id, 50), (urls[2].id, 10)])
+        await crawl.ledger.pass_up(seat, [PassedUp(id=urls[0].id, outcome=Outcome.ROBOTS_DENIED)])
+
+        assert await crawl.ledger.route([(urls[3].id, 20)]) == [Unrouted.PARKED], "though the window has room"
+
+        assert [routing.url for routing in await crawl.ledger.promote(10)] == [urls[2]]
 
     async def test_a_parked_url_whose_rank_rises_is_promoted_first(self, harness: LedgerHarness) -> None:
         crawl, (seat,) = await begun(harness)
@@ -652,6 +721,19 @@ class LedgerContract:
         assert answer.seconds == pytest.approx(7.0, abs=0.05)
         assert (await crawl.domain()).delay_s == 7.0
 
+    async def test_a_delay_that_is_told_after_its_request_was_written_off_holds_all_the_same(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness)
+        await crawl.fetching(seat, url(1))
+        assert isinstance(await crawl.ledger.knock(seat, url(1).id), Wait), "nobody left the first request: it is over"
+
+        await crawl.ledger.finish(seat, [Closing(id=url(1).id, outcome=Outcome.GONE, visit=Visit(delay_s=5.0))])
+
+        await crawl.routed(url(2))
+        await crawl.advance(1)
+        assert isinstance((await crawl.ledger.begin(seat, [url(2).id]))[0], Wait)
+        await crawl.advance(4)
+        assert isinstance((await crawl.ledger.begin(seat, [url(2).id]))[0], Go)
+
     async def test_a_begin_whose_answer_was_lost_says_go_again(self, harness: LedgerHarness) -> None:
         crawl, (seat,) = await begun(harness)
         await crawl.fetching(seat, url(1))
@@ -684,7 +766,7 @@ class LedgerContract:
         assert first.worker == 0
 
     async def test_before_its_not_before_a_routed_url_is_parked_and_comes_back(self, harness: LedgerHarness) -> None:
-        crawl, (seat,) = await begun(harness)
+        crawl, (seat,) = await begun(harness, rules(delay_s=0.5))
         await crawl.fetching(seat, url(1))
         await crawl.routed(url(2))
         await crawl.ledger.defer(seat, [Deferral(id=url(1).id, until_s=5.0, reason="429")])
@@ -906,7 +988,7 @@ class LedgerContract:
 
         new = await crawl.finish(seat, url(1), Outcome.DONE, links=[link(2), link(1), link(3, "b.example"), link(2)])
 
-        children = [Url(*link(2), 1, 0, url(1).id), Url(*link(3, "b.example"), 1, 0, url(1).id)]
+        children = [link(2).found(1, 0, url(1).id), link(3, "b.example").found(1, 0, url(1).id)]
         assert new == children
         assert [await crawl.state(u) for u in (url(1), url(2), url(3))] == [State.CLOSED, State.WAITING, State.WAITING]
         assert await crawl.finish(seat, url(1), Outcome.DONE, links=[link(4)]) == [], "its answer was lost: passed over"
@@ -914,13 +996,22 @@ class LedgerContract:
         counts = await crawl.ledger.counts()
         assert (counts.stored, counts.outcomes) == (1, {Outcome.DONE: 1})
 
+    async def test_a_page_may_bring_as_many_links_as_a_large_sitemap_has(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness)
+        await crawl.fetching(seat, url(0))
+
+        new = await crawl.finish(seat, url(0), Outcome.DONE, links=[link(number) for number in range(10_001)])
+
+        assert [each.id for each in new] == [url(number).id for number in range(1, 10_001)]
+        assert (await crawl.ledger.counts()).states[State.WAITING] == 10_000
+
     async def test_a_redirects_target_is_as_deep_as_its_source_and_one_hop_on(self, harness: LedgerHarness) -> None:
         crawl, (seat,) = await begun(harness)
         await crawl.fetching(seat, url(1))
         target = link(2, "b.example")
 
         closing = Closing(id=url(1).id, outcome=Outcome.REDIRECT, target=target, scope_host="b.example")
-        assert await crawl.ledger.finish(seat, [closing]) == [Url(*target, 0, 1, url(1).id)]
+        assert await crawl.ledger.finish(seat, [closing]) == [target.found(0, 1, url(1).id)]
 
         assert (await crawl.ledger.crawl()).scope == {"b.example"}
         await crawl.ledger.route([(target.id, 50)])
@@ -949,7 +1040,7 @@ class LedgerContract:
         assert (await crawl.ledger.workers())[0].load == 0
 
     async def test_the_worst_are_shed_and_nothing_that_is_held(self, harness: LedgerHarness) -> None:
-        crawl, _ = await begun(harness)
+        crawl, _ = await begun(harness, rules(delay_s=0.5))
         urls = [url(n) for n in range(6)]
         await crawl.ledger.add([*urls, url(7, "b.example")])
         await crawl.ledger.route([(u.id, 60 + n) for n, u in enumerate(urls)])  # four routed, two parked
@@ -993,7 +1084,7 @@ class LedgerContract:
         assert [(await crawl.record(u)).outcome for u in (parked, waits)] == [Outcome.TIMEOUT] * 2
 
     async def test_the_parked_urls_of_a_domain_that_was_given_up_are_closed_by_promote(self, harness: LedgerHarness) -> None:
-        crawl, (seat,) = await begun(harness)  # a window of 4: most of these are parked
+        crawl, (seat,) = await begun(harness)  # a window of 2: most of these are parked
         urls = [url(n) for n in range(20)]
         await crawl.ledger.add(urls)
         await crawl.ledger.route([(u.id, 50) for u in urls])
@@ -1050,8 +1141,9 @@ class LedgerContract:
 
     async def test_a_deferral_is_no_rest_that_would_excuse_its_failure(self, harness: LedgerHarness) -> None:
         crawl, (seat,) = await begun(harness, rules(delay_s=0.0))
+        await crawl.routed(*(url(number) for number in range(3)))
         for number in range(3):
-            await crawl.fetching(seat, url(number))
+            assert isinstance((await crawl.ledger.begin(seat, [url(number).id]))[0], Go)
             deferral = Deferral(id=url(number).id, until_s=5, visit=Visit(failed=Outcome.HTTP_ERROR))
             await crawl.ledger.defer(seat, [deferral])
             await crawl.advance(5)
@@ -1060,6 +1152,198 @@ class LedgerContract:
         assert (await crawl.domain()).not_before == pytest.approx(harness.now() + 5, abs=0.5), "10 s from the third failure"
 
     # --- Asking ---
+
+    # --- Budgets of hosts, sites and paths ---
+
+    async def test_what_is_open_of_a_host_closes_when_its_pages_are_used_up(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness, rules(max_host_pages=2))  # a window of 4: the fifth is parked
+        urls = [url(n) for n in range(5)]
+        await crawl.ledger.add([*urls, url(5), url(9, "b.example")])
+        await crawl.ledger.route([(u.id, n) for n, u in enumerate(urls)])
+        for u in urls[:2]:
+            assert isinstance((await crawl.ledger.begin(seat, [u.id]))[0], Go)
+            await crawl.finish(seat, u, Outcome.DONE)
+            await crawl.advance(1)
+
+        assert await crawl.ledger.begin(seat, [urls[2].id]) == [Dropped.CLOSED]
+        assert await crawl.ledger.knock(seat, urls[3].id) is Dropped.CLOSED, "nor is robots.txt asked for"
+        assert await crawl.ledger.promote(10) == []
+        assert await crawl.ledger.route([(url(5).id, 50), (url(9, "b.example").id, 50)]) == [Unrouted.CLOSED, seat.worker]
+
+        reason = Budget.HOST_PAGES.used_up(2)
+        closed = [await crawl.record(u) for u in (*urls[2:], url(5))]
+        assert {(record.outcome, record.reason) for record in closed} == {(Outcome.BUDGET, reason)}
+        assert (await crawl.domain()).begun == 2
+        assert (await crawl.ledger.counts()).budgets == {reason: 4}
+
+    async def test_neither_robots_txt_nor_a_retry_nor_a_lost_answer_is_a_page(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness, rules(max_host_pages=2, delay_s=0.0))
+        await crawl.routed(url(1))
+        assert isinstance(await crawl.ledger.knock(seat, url(1).id), Go)
+        await crawl.ledger.leave(seat, url(1).id, Visit())
+        for _ in range(2):
+            assert isinstance((await crawl.ledger.begin(seat, [url(1).id]))[0], Go)
+        await crawl.ledger.leave(seat, url(1).id, Visit())
+        assert isinstance(await crawl.ledger.knock(seat, url(1).id), Go)
+
+        assert (await crawl.domain()).begun == 1
+        assert (await crawl.ledger.counts()).requests == 3
+
+    async def test_what_a_dead_worker_had_begun_stays_counted(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness, rules(max_host_pages=2, delay_s=0.0))
+        for _ in range(2):
+            await crawl.fetching(seat, url(1))
+            await crawl.advance(20)
+            seat = await crawl.ledger.register("another")
+
+        assert (await crawl.domain()).begun == 2
+        assert await crawl.ledger.route([(url(1).id, 50)]) == [Unrouted.CLOSED]
+        assert (await crawl.record(url(1))).reason == Budget.HOST_PAGES.used_up(2)
+
+    async def test_links_to_a_host_without_pages_left_are_refused_and_never_known(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness, rules(max_host_pages=1, delay_s=0.0))
+        await crawl.fetching(seat, url(1))
+
+        new = await crawl.finish(seat, url(1), Outcome.DONE, links=[link(2), link(3), link(4, "b.example")])
+
+        assert new == [link(4, "b.example").found(1, 0, url(1).id)]
+        assert await crawl.ledger.records([url(2).id]) == [None]
+        reason = Budget.HOST_PAGES.used_up(1)
+        assert (await crawl.ledger.counts()).refused == {reason: 2}
+        assert await crawl.ledger.refused() == [(reason, link(2).url)]
+        for n in range(10, 20):  # however many more there are, what can't be asked for costs nothing
+            await crawl.fetching(seat, url(n, f"c{n}.example"))
+            await crawl.finish(seat, url(n, f"c{n}.example"), Outcome.DONE, links=[link(100 * n + m) for m in range(20)])
+        counts = await crawl.ledger.counts()
+        assert (counts.open, sum(counts.states.values())) == (1, 12)
+        assert counts.refused == {reason: 202}
+
+    async def test_the_pages_of_all_hosts_of_a_domain_have_one_budget(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness, rules(max_domain_pages=2, delay_s=0.0))
+        sites = {"a.one.example": "one.example", "b.one.example": "one.example"}
+        urls = [url(1, "a.one.example"), url(2, "b.one.example"), url(3, "a.one.example"), url(4, "one.example")]
+        await crawl.ledger.add(urls, (), sites)
+        await crawl.ledger.route([(u.id, 50) for u in urls])
+
+        answers = await crawl.ledger.begin(seat, [u.id for u in urls])
+
+        assert [isinstance(answer, Go) for answer in answers] == [True, True, False, False]
+        closed = await crawl.record(urls[3])
+        assert (closed.outcome, closed.reason) == (Outcome.BUDGET, Budget.DOMAIN_PAGES.used_up(2))
+        site = await crawl.ledger.site("one.example")
+        assert site == SiteRecord(name="one.example", hosts=3, begun=2, own=False)
+        assert await crawl.ledger.site("two.example") is None
+        refused = [link(7, "c.one.example"), link(8, "a.one.example")]
+        closing = Closing(id=urls[0].id, outcome=Outcome.GONE, links=refused, sites={"c.one.example": "one.example"})
+        assert await crawl.ledger.finish(seat, [closing]) == []
+
+    async def test_seeds_own_hosts_and_domains_have_no_budget_of_pages(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness, rules(max_host_pages=1, max_domain_pages=1, delay_s=0.0))
+        sites = {"www.one.example": "one.example", "c.one.example": "one.example"}
+        await crawl.ledger.add([url(1, "www.one.example")], ["www.one.example"], sites)
+        for n in range(1, 5):
+            await crawl.fetching(seat, url(n, "www.one.example"))
+            await crawl.finish(seat, url(n, "www.one.example"), Outcome.DONE)
+        await crawl.fetching(seat, url(5, "www.one.example"))
+        moved = Closing(
+            id=url(5).id, outcome=Outcome.REDIRECT, target=link(6, "b.example"), scope_host="b.example", links=[link(20)]
+        )
+        await crawl.ledger.finish(seat, [moved])
+        for n in (6, 7):
+            await crawl.fetching(seat, url(n, "b.example"))
+            await crawl.finish(seat, url(n, "b.example"), Outcome.DONE)
+
+        assert (await crawl.domain("www.one.example")).begun == 5
+        assert (await crawl.domain("b.example")).begun == 2, "a seed was moved there"
+        await crawl.ledger.add([url(10, "c.one.example"), url(11, "c.one.example")], (), sites)
+        await crawl.fetching(seat, url(10, "c.one.example"))
+        assert await crawl.ledger.route([(url(11).id, 50)]) == [Unrouted.CLOSED], "another host of the domain is no seed's"
+
+    async def test_a_domain_has_so_many_hosts_and_the_rest_is_refused(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness, rules(max_hosts=3))
+        hosts = [f"h{n}.one.example" for n in range(50)]
+        sites = dict.fromkeys(hosts, "one.example")
+        await crawl.ledger.add([url(100, "a.example")], ["a.example"])
+        await crawl.fetching(seat, url(100, "a.example"))
+
+        links = [*(link(n, host) for n, host in enumerate(hosts)), link(60, hosts[0]), link(61, "two.example")]
+        new = await crawl.ledger.finish(seat, [Closing(id=url(100).id, outcome=Outcome.DONE, links=links, sites=sites)])
+
+        assert [u.domain for u in new] == [*hosts[:3], hosts[0], "two.example"], "further pages of those that are known"
+        reason = Budget.HOSTS.used_up(3)
+        counts = await crawl.ledger.counts()
+        assert counts.refused == {reason: 47}
+        assert counts.domains == 5
+        late = url(70, "h99.one.example"), {"h99.one.example": "one.example"}
+        assert await crawl.ledger.add([late[0]], (), late[1]) == []
+        assert await crawl.ledger.add([late[0]], [late[0].domain], late[1]) == [late[0]], "what the operator names is entered"
+
+    async def test_hosts_are_counted_where_their_domain_is_the_unit_of_politeness(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness, rules(max_hosts=2))
+        await crawl.fetching(seat, url(100, "a.example"))
+        links = [Link(link(n).id, f"http://h{n % 4}.one.example:8080/{n}", "one.example") for n in range(8)]  # each host twice
+
+        new = await crawl.finish(seat, url(100, "a.example"), Outcome.DONE, links=links)
+
+        assert [u.id for u in new] == [links[n].id for n in (0, 1, 4, 5)]
+        site = await crawl.ledger.site("one.example")
+        assert site is not None
+        assert site.hosts == 2
+
+    async def test_a_path_has_so_many_variants(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness, rules(max_variants=4, delay_s=0.0))
+        await crawl.fetching(seat, url(100))
+        family = b"8 bytes."
+        variants = [link(n)._replace(family=family, combines=True) for n in range(10)]
+        alone = [link(n)._replace(family=family) for n in range(10, 15)]
+        others = [link(n) for n in range(15, 20)]
+
+        new = await crawl.finish(seat, url(100), Outcome.DONE, links=[alone[0], *variants, *alone[1:], *others])
+
+        # The path without a query is one, and a single parameter counts, but is never refused.
+        assert [u.id for u in new] == [one.id for one in (alone[0], *variants[:2], *alone[1:], *others)]
+        assert (await crawl.ledger.counts()).refused == {Budget.VARIANTS.used_up(4): 8}
+        await crawl.fetching(seat, url(101))
+        again = [variants[0], variants[5], link(30)._replace(family=b"another.", combines=True)]
+        assert await crawl.finish(seat, url(101), Outcome.DONE, links=again) == [link(30).found(1, 0, url(101).id)]
+        await crawl.fetching(seat, url(102))
+        moved = Closing(id=url(102).id, outcome=Outcome.REDIRECT, target=variants[7])
+        assert await crawl.ledger.finish(seat, [moved]) == [], "a redirect is no way around"
+
+    async def test_one_setting_lifts_the_budgets_of_a_domain_or_a_host(self, harness: LedgerHarness) -> None:
+        bounds = rules(
+            max_host_pages=1, max_domain_pages=1, max_hosts=1, max_variants=2, delay_s=0.0, lifted=("one.example", "b.two.example")
+        )
+        crawl, (seat,) = await begun(harness, bounds)
+        hosts = ["a.one.example", "b.one.example", "a.two.example", "b.two.example"]
+        sites = {host: host[2:] for host in hosts}
+        await crawl.fetching(seat, url(100))
+        links = [
+            link(10 * at + n, host)._replace(family=host.encode()[:8], combines=True)
+            for at, host in enumerate(hosts)
+            for n in range(3)
+        ]
+
+        new = await crawl.ledger.finish(seat, [Closing(id=url(100).id, outcome=Outcome.DONE, links=links, sites=sites)])
+
+        assert [u.domain for u in new] == ["a.one.example"] * 3 + ["b.one.example"] * 3 + ["a.two.example"] + ["b.two.example"] * 3
+        for u in new:
+            await crawl.fetching(seat, u)
+            await crawl.finish(seat, u)
+        assert (await crawl.ledger.counts()).budgets == {}
+
+    async def test_a_crawl_resumed_with_a_larger_budget_goes_on(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness, rules(max_host_pages=1, delay_s=0.0))
+        await crawl.ledger.add([url(2)])
+        await crawl.fetching(seat, url(1))
+        await crawl.finish(seat, url(1), Outcome.DONE)
+        await crawl.ledger.stop(CrawlOutcome.STOPPED)
+
+        await crawl.ledger.resume(rules(max_host_pages=2, delay_s=0.0))
+
+        seat = await crawl.ledger.register("another")
+        await crawl.fetching(seat, url(2))
+        assert (await crawl.domain()).begun == 2
 
     async def test_waiting_offers_the_best_and_some_of_the_oldest(self, harness: LedgerHarness) -> None:
         crawl, _ = await begun(harness)
@@ -1099,9 +1383,35 @@ class LedgerContract:
         first, second = await crawl.ledger.outlinks(0, 10)
 
         assert [first[1], second[1]] == [url(1).id, url(3).id]
-        assert first[2] == link(2**70 + 1).id[:8] + link(1).id[:8]
+        assert first[2] == link(2**70 + 1).id + link(1).id
         assert await crawl.ledger.outlinks(first[0], 1) == [second]
         assert await crawl.ledger.outlinks(second[0], 1) == []
+
+    async def test_stored_pages_are_told_in_the_order_of_storing(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness, rules(delay_s=0.0))
+        assert await crawl.ledger.pages(0, 10) == []
+        for number in (3, 2, 1):
+            await crawl.fetching(seat, url(number))
+            await crawl.finish(seat, url(number), Outcome.GONE if number == 2 else Outcome.DONE, links=[link(2**70 + number)])
+
+        told = await crawl.ledger.pages(0, 10)
+
+        assert [place for place, _ in told] == [1, 2]
+        assert [record for _, record in told] == await crawl.ledger.records([url(3).id, url(1).id])
+        assert all(record.facts is not None and record.facts.blob is not None for _, record in told)
+        assert await crawl.ledger.pages(0, 1) == told[:1]
+        assert await crawl.ledger.pages(1, 1) == told[1:]
+        assert await crawl.ledger.pages(2, 10) == []
+        assert await crawl.ledger.pages(0, 0) == []
+
+    async def test_a_page_that_is_finished_twice_is_told_once_also_after_a_resume(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness, rules(delay_s=0.0))
+        await crawl.fetching(seat, url(1))
+        await crawl.finish(seat, url(1), Outcome.DONE, links=[link(2)])
+        await crawl.finish(seat, url(1), Outcome.DONE, links=[link(2)])
+        await crawl.ledger.resume(rules(delay_s=0.0), nobody_lives=True)
+
+        assert [(place, record.url.id) for place, record in await crawl.ledger.pages(0, 10)] == [(1, url(1).id)]
 
     # --- Shared knowledge and reading ---
 
@@ -1117,6 +1427,29 @@ class LedgerContract:
         await crawl.advance(2)
         assert await crawl.ledger.robots("http://a.example") is None
 
+    async def test_a_domains_rank_is_known_to_all_until_it_is_too_old(self, harness: LedgerHarness) -> None:
+        crawl, _ = await begun(harness)
+        asked = ["a.example", "b.example", "c.example", "a.example"]
+        assert await crawl.ledger.known_ranks(asked) == {}
+        await crawl.ledger.know_ranks({"a.example": 100, "b.example": 7}, 10)
+        await crawl.ledger.know_ranks({"a.example": 0, "\N{SNOWMAN}": 50}, 100)
+        await crawl.ledger.know_ranks({}, 100)
+
+        assert await crawl.ledger.known_ranks(asked) == {"a.example": 0, "b.example": 7}
+        await crawl.advance(99)
+        assert await crawl.ledger.known_ranks([*asked, "\N{SNOWMAN}"]) == {"a.example": 0, "\N{SNOWMAN}": 50}
+        await crawl.advance(2)
+        assert await crawl.ledger.known_ranks(asked) == {}
+        assert await crawl.ledger.known_ranks([]) == {}
+
+    async def test_ranks_of_thousands_of_domains_are_known_at_once(self, harness: LedgerHarness) -> None:
+        crawl, _ = await begun(harness)
+        ranks = {f"{number}.example": number % 101 for number in range(5_000)}
+
+        await crawl.ledger.know_ranks(ranks, 100)
+
+        assert await crawl.ledger.known_ranks(list(ranks)) == ranks
+
     async def test_a_named_lease_has_one_holder_at_a_time(self, harness: LedgerHarness) -> None:
         crawl, _ = await begun(harness)
         assert await crawl.ledger.lease("rank", "one", 10)
@@ -1129,15 +1462,52 @@ class LedgerContract:
         await crawl.advance(3)
         assert await crawl.ledger.lease("rank", "two", 10)
 
+    async def test_a_named_lease_needs_no_crawl(self, harness: LedgerHarness) -> None:
+        assert await harness.ledger.lease("sweeper", "a", 10)
+        assert not await harness.ledger.lease("sweeper", "b", 10)
+
+    async def test_a_note_takes_the_place_of_the_last_one_of_its_name(self, harness: LedgerHarness) -> None:
+        crawl, _ = await begun(harness)
+        assert await crawl.ledger.notes() == {}
+
+        await crawl.ledger.note("worker 0", "{}")
+        await crawl.ledger.note("worker 1", "a text with \N{SNOWMAN} and \n")
+        await crawl.ledger.note("worker 0", '{"failures": 1}')
+
+        assert await crawl.ledger.notes() == {"worker 0": '{"failures": 1}', "worker 1": "a text with \N{SNOWMAN} and \n"}
+
     async def test_refused_links_are_counted_and_some_are_kept_to_show(self, harness: LedgerHarness) -> None:
         crawl, (seat,) = await begun(harness, rules(delay_s=0.0))
         for number in range(3):
             await crawl.fetching(seat, url(number))
-            refused = [Refused("scope", 4, f"http://elsewhere.example/{number}"), Refused("depth", 1, "http://a.example/deep")]
+            refused = [
+                Refused("scope", 3, f"http://elsewhere.example/{number}"),
+                Refused("scope", 1, "http://elsewhere.example/last"),
+                Refused("depth", 1, "http://a.example/deep"),
+            ]
             await crawl.ledger.finish(seat, [Closing(id=url(number).id, outcome=Outcome.GONE, refused=refused)])
 
         assert (await crawl.ledger.counts()).refused == {"scope": 12, "depth": 3}
-        assert ("scope", "http://elsewhere.example/2") in await crawl.ledger.refused()
+        assert sorted(await crawl.ledger.refused()) == [
+            ("depth", "http://a.example/deep"),
+            ("scope", "http://elsewhere.example/0"),
+            ("scope", "http://elsewhere.example/1"),
+            ("scope", "http://elsewhere.example/2"),
+            ("scope", "http://elsewhere.example/last"),
+        ], "each once: what a site has on every page does not drive the rest out"
+
+    async def test_of_refused_links_the_newest_are_kept(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness, rules(delay_s=0.0))
+        for number in range(4):
+            await crawl.fetching(seat, url(number))
+            refused = [Refused("scope", 1, f"http://elsewhere.example/{number}/{each}") for each in range(1_000)]
+            await crawl.ledger.finish(seat, [Closing(id=url(number).id, outcome=Outcome.GONE, refused=refused)])
+            await crawl.advance(1)
+
+        kept = await crawl.ledger.refused()
+        assert len(kept) == 3_000
+        assert {example.split("/")[3] for _, example in kept} == {"1", "2", "3"}
+        assert (await crawl.ledger.counts()).refused == {"scope": 4_000}
 
     async def test_display_sees_domains_with_work_and_a_stalled_crawl_names_its_urls(self, harness: LedgerHarness) -> None:
         crawl, (seat,) = await begun(harness)

@@ -6,11 +6,13 @@ every step of every URL must be in the table of gossamer/states.py.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, precondition, rule
+from msgspec.structs import replace
 
 from gossamer.answers import Fresh, GateAnswer, Go, Judgement, Twin, Wait
 from gossamer.errors import Fenced
@@ -34,8 +36,11 @@ from gossamer.states import HELD, State, Verb, legal
 from gossamer.testing.harness import LedgerHarness
 from gossamer.testing.plain import PlainLedger
 
-PAGES = 14
-DOMAINS = 4
+PAGES = 15
+DOMAINS = 5
+#: Three domains are of one site; the last of them is first met by a link.
+SITES = {f"d{number}.example": "s.example" for number in (0, 1, 4)}
+SEEDS = (0, 1, 2, 3, 5, 6)
 CAP = 10
 BLOB = BlobRef("segment", 0, 1, b"\0" * 32)
 EPSILON_S = 0.05
@@ -58,11 +63,14 @@ def id_of(page: int) -> UrlId:
 
 
 def link_to(page: int) -> Link:
-    return Link(id_of(page), f"http://d{page % DOMAINS}.example/{page}", f"d{page % DOMAINS}.example")
+    family = b"variants" if page % DOMAINS == 3 else b""
+    return Link(
+        id_of(page), f"http://d{page % DOMAINS}.example/{page}", f"d{page % DOMAINS}.example", family, family != b"" and page > 8
+    )
 
 
 def url_of(page: int) -> Url:
-    return Url(*link_to(page))
+    return link_to(page).found()
 
 
 def content_of(page: int, text: int) -> Content:
@@ -106,9 +114,27 @@ def ledger_machine(make_harness: Callable[[], LedgerHarness]) -> type[RuleBasedS
             queue_size=st.sampled_from([1, 3, 100]),
             similarity=st.sampled_from([None, 0.9]),
             poison_deaths=st.sampled_from([0, 1, 2]),
+            budgets=st.fixed_dictionaries(
+                {
+                    "max_host_pages": st.sampled_from([None, 1, 2]),
+                    "max_domain_pages": st.sampled_from([None, 2, 3]),
+                    "max_hosts": st.sampled_from([None, 2]),
+                    "max_variants": st.sampled_from([None, 2]),
+                    "lifted": st.sampled_from([(), ("d1.example",), ("s.example",)]),
+                }
+            ),
         )
-        def create(self, max_pages: int, max_bytes: int, queue_size: int, similarity: float | None, poison_deaths: int) -> Seat:
+        def create(
+            self,
+            max_pages: int,
+            max_bytes: int,
+            queue_size: int,
+            similarity: float | None,
+            poison_deaths: int,
+            budgets: dict[str, Any],
+        ) -> Seat:
             rules = Rules(
+                **budgets,
                 max_pages=max_pages,
                 max_bytes=max_bytes,
                 request_bytes=CAP,
@@ -120,15 +146,15 @@ def ledger_machine(make_harness: Callable[[], LedgerHarness]) -> type[RuleBasedS
             )
             self.run(self.ledger.create(rules))
             self.plain = PlainLedger(rules, self.harness.now)
-            seeds = [url_of(page) for page in range(6)]
-            assert self.run(self.ledger.add(seeds)) == self.plain.add(seeds)
+            seeds = [url_of(page) for page in SEEDS]
+            assert self.run(self.ledger.add(seeds, (), SITES)) == self.plain.add(seeds, (), SITES)
             self.check_steps(Verb.ADD)
             return self.enrolled("one")
 
         @rule(urls=page_lists)
         def add(self, urls: list[int]) -> None:
             seeds = [url_of(page) for page in urls]
-            assert self.run(self.ledger.add(seeds, ["d0.example"])) == self.plain.add(seeds, ["d0.example"])
+            assert self.run(self.ledger.add(seeds, ["d0.example"], SITES)) == self.plain.add(seeds, ["d0.example"], SITES)
             self.check_steps(Verb.ADD)
 
         @rule(urls=ranked)
@@ -194,15 +220,11 @@ def ledger_machine(make_harness: Callable[[], LedgerHarness]) -> type[RuleBasedS
         @precondition(lambda self: self.plain.status is not CrawlStatus.RUNNING)
         def resume(self, more_pages: int, more_bytes: int, nobody_lives: bool) -> None:
             old = self.plain.rules
-            raised = Rules(
+            raised = replace(
+                old,
                 max_pages=old.max_pages + more_pages,
                 max_bytes=old.max_bytes + more_bytes * CAP,
-                request_bytes=CAP,
-                queue_size=old.queue_size,
-                similarity=old.similarity,
-                poison_deaths=old.poison_deaths,
-                domain_failures=3,
-                domain_rests=1,
+                max_host_pages=None if old.max_host_pages is None else old.max_host_pages + more_pages,
             )
             self.run(self.ledger.resume(raised, nobody_lives=nobody_lives))
             self.plain.resume(raised, nobody_lives=nobody_lives)
@@ -245,6 +267,7 @@ def ledger_machine(make_harness: Callable[[], LedgerHarness]) -> type[RuleBasedS
                             facts=facts,
                             visit=self.visit(page, CAP, None, None),
                             links=[link_to(other) for other in links],
+                            sites=SITES,
                         ),
                     )
 
@@ -374,6 +397,7 @@ def ledger_machine(make_harness: Callable[[], LedgerHarness]) -> type[RuleBasedS
                 facts=Facts(status=200, blob=BLOB if stored and fresh else None),
                 visit=self.visit(page, received if self.is_in_flight(page) else 0, delay_s, failed),
                 links=[link_to(other) for other in links],
+                sites=SITES,
                 target=None if moved_to is None else link_to(moved_to),
                 scope_host=None if moved_to is None else link_to(moved_to).domain,
             )
@@ -490,6 +514,7 @@ def ledger_machine(make_harness: Callable[[], LedgerHarness]) -> type[RuleBasedS
                 assert (record.state, record.worker, record.priority) == (u.state, u.worker, u.priority), id
                 assert (record.suspect, record.deaths, record.deferrals) == (bool(u.suspect), u.deaths, u.deferrals), id
                 assert record.outcome == u.outcome
+                assert record.outcome is not Outcome.BUDGET or record.reason == u.reason
                 assert record.url == u.url
             assert len(self.before) == len(self.plain.urls)
             for name, d in self.plain.domains.items():
@@ -498,6 +523,7 @@ def ledger_machine(make_harness: Callable[[], LedgerHarness]) -> type[RuleBasedS
                 parked = len(self.plain.those(State.PARKED, domain=name))
                 assert (real.out, real.parked, real.busy) == (self.plain.out(d), parked, d.busy), name
                 assert (real.failures, real.rests, real.closed) == (d.failures, d.rests, d.closed), name
+                assert (real.site, real.begun) == (d.site, d.begun), name
                 for ours, theirs in ((real.next_at, d.next_at), (real.not_before, d.not_before), (real.delay_s, d.delay_s)):
                     assert abs(ours - theirs) < EPSILON_S, name
                 assert (real.due_at is None) == (d.due_at is None), f"{name}: due at {real.due_at}, not {d.due_at}"
@@ -521,6 +547,15 @@ def ledger_machine(make_harness: Callable[[], LedgerHarness]) -> type[RuleBasedS
             assert len(set(exact)) == len(exact), "I2 a content is stored twice"
 
         @invariant()
+        def the_pages_that_are_told_are_those_that_are_stored_each_once(self) -> None:
+            if not hasattr(self, "plain"):
+                return
+            told = self.run(self.ledger.pages(0, 1_000))
+            assert [place for place, _ in told] == list(range(1, self.plain.stored + 1))
+            assert all(record == self.before[record.url.id] for _, record in told)
+            assert len({record.url.id for _, record in told}) == self.plain.stored
+
+        @invariant()
         def i4_budgets_are_exact(self) -> None:
             if not hasattr(self, "plain"):
                 return
@@ -535,6 +570,23 @@ def ledger_machine(make_harness: Callable[[], LedgerHarness]) -> type[RuleBasedS
             tally = {state: sum(1 for r in self.before.values() if r.state is state) for state in State}
             assert counts.states == tally
             assert sum(counts.outcomes.values()) == tally[State.CLOSED]
+
+        @invariant()
+        def i4_budgets_of_hosts_sites_and_paths_are_exact(self) -> None:
+            if not hasattr(self, "plain"):
+                return
+            counts, plain = self.run(self.ledger.counts()), self.plain
+            assert counts.refused == dict(plain.refused)
+            assert counts.budgets == Counter(r.reason for r in self.before.values() if r.outcome is Outcome.BUDGET)
+            for name in {d.site for d in plain.domains.values()}:
+                site = self.run(self.ledger.site(name))
+                assert site is not None
+                assert (site.hosts, site.begun, site.own) == (plain.hosts(name), plain.begun(name), name in plain.own), name
+            for d in plain.domains.values():
+                bound = d.name not in plain.scope and not plain.lifted(d)
+                assert not bound or plain.rules.max_host_pages is None or d.begun <= plain.rules.max_host_pages, (
+                    "I4 a host's budget"
+                )
 
         @invariant()
         def i5_a_domain_is_with_one_worker(self) -> None:

@@ -4,15 +4,18 @@ Nothing is kept that can be counted: `out`, load, reservations and open URLs are
 sums are checked by not having any here. Slow, in memory, without groups or threads; the verbs are in docs/protocol.md's order.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gossamer.answers import Dropped, Fresh, GateAnswer, Go, Judgement, RouteAnswer, Twin, Unrouted, Wait, Why
+from gossamer.budgets import Budget
 from gossamer.errors import Fenced
 from gossamer.ids import Epoch, UrlId, WorkerId
 from gossamer.messages import Link, Url
 from gossamer.outcomes import CrawlOutcome, Outcome
 from gossamer.records import (
+    NO_SITES,
     UNRANKED,
     Closing,
     Content,
@@ -40,13 +43,16 @@ class PlainUrl:
     pardoned: bool = False
     deferrals: int = 0
     outcome: Outcome | None = None
+    reason: str = ""  # of a budget
     facts: Facts | None = None
+    family: bytes = b""
 
 
 @dataclass
 class PlainDomain:
     name: str
     delay_s: float
+    site: str
     owner: WorkerId | None = None
     owner_until: float = 0.0
     busy: UrlId | None = None
@@ -55,6 +61,7 @@ class PlainDomain:
     due_at: float | None = None
     failures: int = 0
     rests: int = 0
+    begun: int = 0
     closed: Outcome | None = None
 
 
@@ -77,6 +84,8 @@ class PlainLedger:
     workers: dict[WorkerId, PlainWorker] = field(default_factory=dict)
     contents: dict[UrlId, Content] = field(default_factory=dict)
     scope: set[str] = field(default_factory=set)
+    own: set[str] = field(default_factory=set)  # sites of the seeds
+    refused: Counter[str] = field(default_factory=Counter)  # by the budget that did it
     used_bytes: int = 0
     charged_bytes: int = 0
 
@@ -111,6 +120,45 @@ class PlainLedger:
     def load(self, worker: PlainWorker) -> int:
         return len(self.those(*HELD, worker=worker.id))
 
+    def hosts(self, site: str) -> int:
+        return sum(1 for d in self.domains.values() if d.site == site)
+
+    def begun(self, site: str) -> int:
+        return sum(d.begun for d in self.domains.values() if d.site == site)
+
+    # --- Budgets ---
+
+    def lifted(self, domain: PlainDomain) -> bool:
+        return domain.name in self.rules.lifted or domain.site in self.rules.lifted
+
+    def spent(self, domain: PlainDomain) -> str:
+        """Why no page of it is asked for any more."""
+        rules = self.rules
+        if self.lifted(domain):
+            return ""
+        if rules.max_host_pages is not None and domain.begun >= rules.max_host_pages and domain.name not in self.scope:
+            return Budget.HOST_PAGES.used_up(rules.max_host_pages)
+        if rules.max_domain_pages is not None and self.begun(domain.site) >= rules.max_domain_pages and domain.site not in self.own:
+            return Budget.DOMAIN_PAGES.used_up(rules.max_domain_pages)
+        return ""
+
+    def refusal(self, link: Link, sites: Mapping[str, str]) -> str:
+        """Why a link that is unknown is not entered."""
+        rules, known = self.rules, self.domains.get(link.domain)
+        domain = known or PlainDomain(link.domain, 0.0, sites.get(link.domain, link.domain))
+        if self.lifted(domain) or (reason := self.spent(domain)):
+            return "" if self.lifted(domain) else reason
+        named = known is not None or domain.name in self.scope
+        if not named and rules.max_hosts is not None and self.hosts(domain.site) >= rules.max_hosts:
+            return Budget.HOSTS.used_up(rules.max_hosts)
+        variants = 1 + sum(1 for u in self.urls.values() if u.family == link.family)
+        if link.combines and rules.max_variants is not None and variants >= rules.max_variants:
+            return Budget.VARIANTS.used_up(rules.max_variants)
+        return ""
+
+    def is_over(self, domain: PlainDomain) -> bool:
+        return domain.closed is not None or self.spent(domain) != ""
+
     # --- The crawl ---
 
     def resume(self, rules: Rules, *, nobody_lives: bool = False) -> None:
@@ -125,17 +173,24 @@ class PlainLedger:
         if self.outcome is not CrawlOutcome.COMPLETE:
             self.status, self.outcome, self.rules = CrawlStatus.RUNNING, None, rules
 
-    def add(self, urls: Sequence[Url], scope: Sequence[str] = ()) -> list[Url]:
-        self.scope.update(scope)
-        new = []
-        for url in urls:
-            if url.id not in self.urls:
-                self.urls[url.id] = PlainUrl(url, len(self.urls))
-                self.domains.setdefault(url.domain, PlainDomain(url.domain, self.rules.delay_s))
-                new.append(url)
+    def add(self, urls: Sequence[Url], scope: Sequence[str] = (), sites: Mapping[str, str] = NO_SITES) -> list[Url]:
+        self._widen_scope(scope, sites)
+        new = [new for url in urls for new in self._follow(Link(url.id, url.url, url.domain), url, sites)]
         if new and self.outcome is CrawlOutcome.COMPLETE:
             self.status, self.outcome = CrawlStatus.RUNNING, None
         return new
+
+    def _widen_scope(self, hosts: Sequence[str], sites: Mapping[str, str]) -> None:
+        self.scope.update(hosts)
+        self.own.update(sites.get(host, host) for host in hosts)
+
+    def _enter(self, url: Url, family: bytes, sites: Mapping[str, str]) -> bool:
+        """False: it is known."""
+        if url.id in self.urls:
+            return False
+        self.urls[url.id] = PlainUrl(url, len(self.urls), family=family)
+        self.domains.setdefault(url.domain, PlainDomain(url.domain, self.rules.delay_s, sites.get(url.domain, url.domain)))
+        return True
 
     def stop(self, outcome: CrawlOutcome) -> None:
         if self.status is CrawlStatus.RUNNING:
@@ -221,6 +276,8 @@ class PlainLedger:
                 domain.next_at = max(domain.next_at, self.now - visit.since_start_s + domain.delay_s)
         elif visit is not None:
             self._settle(domain, visit)
+            if visit.delay_s is not None:
+                domain.next_at = max(domain.next_at, self.now - visit.since_start_s + domain.delay_s)
         u.state, u.worker = to, None
         self._make_due(domain)
 
@@ -240,17 +297,27 @@ class PlainLedger:
             if domain.rests >= self.rules.domain_rests:
                 domain.closed = outcome
             else:
-                domain.not_before = self.now + self.rules.domain_rest_s * 2**domain.rests
+                self._hold_off(domain, self.rules.domain_rest_s * 2**domain.rests)
                 domain.rests += 1
+
+    def _hold_off(self, domain: PlainDomain, seconds: float) -> None:
+        domain.not_before = max(domain.not_before, self.now + seconds)
+        if domain.due_at is not None and not self.is_over(domain):
+            domain.due_at = max(domain.due_at, domain.not_before)
 
     def _make_due(self, domain: PlainDomain) -> None:
         if self.those(State.PARKED, domain=domain.name):
-            domain.due_at = self.now if domain.closed else max(self.now, domain.not_before)
+            domain.due_at = self.now if self.is_over(domain) else max(self.now, domain.not_before)
 
     def _close(self, u: PlainUrl, outcome: Outcome) -> None:
         if u.state in HELD:
             self._let_go(u, State.CLOSED)
         u.state, u.outcome = State.CLOSED, outcome
+
+    def _close_with_domain(self, u: PlainUrl, domain: PlainDomain) -> None:
+        reason = "" if domain.closed else self.spent(domain)
+        self._close(u, domain.closed or Outcome.BUDGET)
+        u.reason = reason
 
     # --- The frontier ---
 
@@ -265,11 +332,11 @@ class PlainLedger:
         if self.status is not CrawlStatus.RUNNING:
             return Unrouted.NO_ROOM
         domain = self.domains[u.url.domain]
-        if domain.closed:
-            self._close(u, domain.closed)
+        if self.is_over(domain):
+            self._close_with_domain(u, domain)
             return Unrouted.CLOSED
         u.priority = priority
-        if not self._takes_more(domain):
+        if self.those(State.PARKED, domain=domain.name) or not self._takes_more(domain):
             u.state = State.PARKED
             if not self.out(domain):
                 self._make_due(domain)
@@ -290,8 +357,8 @@ class PlainLedger:
         for domain in sorted(due, key=lambda d: (d.due_at, d.name)):
             domain.due_at = None
             for u in self.those(State.PARKED, domain=domain.name):
-                if domain.closed:
-                    self._close(u, domain.closed)
+                if self.is_over(domain):
+                    self._close_with_domain(u, domain)
                 elif self._takes_more(domain) and (owner := self._owner(domain)) is not None:
                     self._give(u, domain, owner)
                     routed.add((owner.id, u.url.id))
@@ -363,6 +430,7 @@ class PlainLedger:
         if (spent := self._out_of_bytes()) is not None:
             return spent
         u.state = State.FETCHING
+        domain.begun += 1
         return self._start(u, domain)
 
     def knock(self, seat: Seat, id: UrlId) -> GateAnswer:
@@ -388,8 +456,8 @@ class PlainLedger:
         self._write_off(u, domain)
         if self.status is not CrawlStatus.RUNNING:
             return Dropped.BUDGET
-        if domain.closed:
-            self._close(u, domain.closed)
+        if self.is_over(domain):
+            self._close_with_domain(u, domain)
             return Dropped.CLOSED
         if self.now < domain.not_before:
             self._let_go(u, State.PARKED)
@@ -445,7 +513,7 @@ class PlainLedger:
         self._settle(domain, visit)
         domain.next_at = max(domain.next_at, self.now - visit.since_start_s + domain.delay_s)
         if until_s is not None:
-            domain.not_before = max(domain.not_before, self.now + until_s)
+            self._hold_off(domain, until_s)
 
     def judge(self, seat: Seat, content: Content) -> Judgement:
         if self._in_hand(seat, content.id, State.FETCHING) is None:
@@ -476,7 +544,7 @@ class PlainLedger:
 
     def finish(self, seat: Seat, closings: Sequence[Closing]) -> list[Url]:
         self.seated(seat)
-        new = []
+        new: list[Url] = []
         for closing in closings:
             u = self._in_hand(seat, closing.id, State.FETCHING)
             if u is None:
@@ -484,14 +552,19 @@ class PlainLedger:
             self._let_go(u, State.CLOSED, closing.visit, stored=closing.facts.blob is not None)
             u.outcome, u.facts = closing.outcome, closing.facts
             if closing.scope_host is not None:
-                self.scope.add(closing.scope_host)
+                self._widen_scope([closing.scope_host], closing.sites)
             if closing.target is not None:
-                new += self.add([self._child(closing.target, u, u.url.depth, u.url.hop + 1)])
-            new += self.add([self._child(link, u, u.url.depth + 1, 0) for link in closing.links])
+                new += self._follow(closing.target, closing.target.found(u.url.depth, u.url.hop + 1, closing.id), closing.sites)
+            for link in closing.links:
+                new += self._follow(link, link.found(u.url.depth + 1, 0, closing.id), closing.sites)
         return new
 
-    def _child(self, link: Link, of: PlainUrl, depth: int, hop: int) -> Url:
-        return Url(link.id, link.url, link.domain, depth, hop, of.url.id)
+    def _follow(self, link: Link, found: Url, sites: Mapping[str, str]) -> list[Url]:
+        """The link as a URL that is new; nothing if it is known, or refused."""
+        if link.id not in self.urls and (reason := self.refusal(link, sites)):
+            self.refused[reason] += 1
+            return []
+        return [found] if self._enter(found, link.family, sites) else []
 
     def defer(self, seat: Seat, deferrals: Sequence[Deferral]) -> None:
         self.seated(seat)
@@ -502,8 +575,7 @@ class PlainLedger:
             domain = self.domains[u.url.domain]
             self._let_go(u, State.PARKED, deferral.visit)
             if deferral.until_s is not None:
-                domain.not_before = max(domain.not_before, self.now + deferral.until_s)
-                self._make_due(domain)
+                self._hold_off(domain, deferral.until_s)
                 u.deferrals += 1
             u.suspect = 0
 
