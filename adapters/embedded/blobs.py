@@ -1,14 +1,13 @@
 """Blobs in a directory: each segment a file, `<root>/<crawl>/segments/<name>.warc.gz`.
 
 A segment is written under a temporary name, made durable, and then renamed; so whatever has a segment's name is whole, at any
-moment and after any crash. Names are made here and never from anything that came from the web.
+moment and after any crash.
 Must not know: what is in a record (`warc.py` does), whether a crawl is alive (it is told). What others keep in `<root>` stays.
 """
 
 import asyncio
 import os
 import re
-import secrets
 import shutil
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,18 +16,17 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from adapters import warc
+from adapters.copying import by_segment, cut
+from adapters.segments import NAME, SUFFIX, Names, is_crawl, is_segment, segments_of
 from gossamer.clock import Clock, SystemClock
 from gossamer.errors import BlobsUnavailable
 from gossamer.ids import CrawlId
-from gossamer.ports.blobs import BlobRef, Capture
+from gossamer.ports.blobs import BlobRef, Capture, Copy
 
 #: One may wait for the disk while another packs. Threads of our own: in the event loop's a hung module would hold up the store.
 THREADS: Final = 2
 
-_SUFFIX: Final = ".warc.gz"
-_CRAWL: Final = re.compile(r"[A-Za-z0-9-]+")
-_NAME: Final = re.compile(r"[0-9]{16}-[0-9a-f]{8}")  # microseconds since 1970, and what tells apart two of the same one
-_LEFTOVER: Final = re.compile(rf"\.{_NAME.pattern}\.part")
+_LEFTOVER: Final = re.compile(rf"\.{NAME.pattern}\.part")
 
 T = TypeVar("T")
 
@@ -37,11 +35,10 @@ class DirectoryBlobs:
     """The segments of one crawl in a directory that its neighbours share: the port `Blobs`. Opening it changes nothing there."""
 
     def __init__(self, root: Path, crawl: CrawlId, clock: Clock | None = None) -> None:
-        assert _CRAWL.fullmatch(crawl)
+        assert is_crawl(crawl)
         self._root = root
         self._directory = root / crawl / "segments"
-        self._clock = clock or SystemClock()
-        self._newest_us: int | None = None  # None: what an earlier process left has not been looked at yet
+        self._names = Names(clock or SystemClock(), self.segments)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="blobs")
 
     async def remove_leftovers(self) -> None:
@@ -54,7 +51,7 @@ class DirectoryBlobs:
     async def put(self, captures: Sequence[Capture]) -> list[BlobRef]:
         if not captures:
             return []
-        name = await self._next_name()
+        name = await self._names.next()
 
         def pack_and_store() -> list[BlobRef]:
             data, refs = warc.write(name, captures)
@@ -68,13 +65,21 @@ class DirectoryBlobs:
             member = _load(self._path(ref.segment), ref.offset, ref.length)
             return None if member is None else warc.read(member, ref.sha256)
 
-        return await self._in_thread(fetch_and_unpack) if _NAME.fullmatch(ref.segment) else None
+        return await self._in_thread(fetch_and_unpack) if is_segment(ref.segment) else None
+
+    async def copies(self, refs: Sequence[BlobRef]) -> list[Copy | None]:
+        async def copy(segment: str, some: Sequence[BlobRef]) -> list[Copy | None]:
+            if not is_segment(segment):
+                return cut(None, some)
+            return await self._in_thread(lambda: cut(_load(self._path(segment), 0, -1), some))
+
+        return await by_segment(refs, copy)
 
     async def segments(self) -> list[str]:
-        return await self._in_thread(lambda: _segments(self._directory))
+        return await self._in_thread(lambda: segments_of(_names(self._directory)))
 
     async def read(self, segment: str) -> bytes | None:
-        if not _NAME.fullmatch(segment):  # a path out of the directory is no segment either
+        if not is_segment(segment):
             return None
         return await self._in_thread(lambda: _load(self._path(segment), 0, -1))
 
@@ -93,17 +98,8 @@ class DirectoryBlobs:
         # Not in one of the threads that it waits for.
         await asyncio.to_thread(self._threads.shutdown)
 
-    async def _next_name(self) -> str:
-        """Later than every name so far, also if the machine's clock was set back, and nobody else's."""
-        if self._newest_us is None:
-            names = await self.segments()
-            found_us = int(names[-1].partition("-")[0]) if names else 0
-            self._newest_us = max(found_us, self._newest_us or 0)  # another `put` may have been quicker
-        self._newest_us = max(round(self._clock.now() * 1_000_000), self._newest_us + 1)
-        return f"{self._newest_us:016d}-{secrets.token_hex(4)}"
-
     def _path(self, segment: str) -> Path:
-        return self._directory / f"{segment}{_SUFFIX}"
+        return self._directory / f"{segment}{SUFFIX}"
 
     async def _in_thread(self, do: Callable[[], T]) -> T:
         try:
@@ -115,7 +111,7 @@ class DirectoryBlobs:
 def _store(path: Path, data: bytes) -> None:
     """Leaves the file there, whole and durable, or raises and leaves nothing that could be taken for it."""
     _make_directory(path.parent)
-    temporary = path.with_name(f".{path.name.removesuffix(_SUFFIX)}.part")
+    temporary = path.with_name(f".{path.name.removesuffix(SUFFIX)}.part")
     try:
         with temporary.open("xb") as file:
             file.write(data)
@@ -164,11 +160,6 @@ def _names(directory: Path) -> list[str]:
         return []
 
 
-def _segments(directory: Path) -> list[str]:
-    names = (name.removesuffix(_SUFFIX) for name in _names(directory) if name.endswith(_SUFFIX))
-    return sorted(name for name in names if _NAME.fullmatch(name))
-
-
 def _remove_leftovers(directory: Path) -> None:
     for name in _names(directory):
         if _LEFTOVER.fullmatch(name):
@@ -177,7 +168,7 @@ def _remove_leftovers(directory: Path) -> None:
 
 def _crawls(root: Path) -> list[CrawlId]:
     """The crawls that have segments here. A symbolic link is none: it leads to what is not ours to delete."""
-    names = sorted(name for name in _names(root) if _CRAWL.fullmatch(name))
+    names = sorted(name for name in _names(root) if is_crawl(name))
     directories = ((name, root / name, root / name / "segments") for name in names)
     return [CrawlId(name) for name, *both in directories if all(path.is_dir() and not path.is_symlink() for path in both)]
 

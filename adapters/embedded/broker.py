@@ -10,21 +10,28 @@ import itertools
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from gossamer.errors import BrokerUnavailable
-from gossamer.ports.broker import Delivery
+from gossamer.ports.broker import DeadLetter, Delivery
+
+#: Dead letters that are kept; the oldest make room.
+DEAD_MAX: Final = 1_000
 
 
 class MemoryBroker:
     """One connection to queues in this process: the port `Broker`."""
 
-    def __init__(self, queues: "dict[str, _Queue] | None" = None) -> None:
-        self._queues = {} if queues is None else queues
+    def __init__(self) -> None:
+        self._queues: dict[str, _Queue] = {}
+        self._dead: deque[DeadLetter] = deque(maxlen=DEAD_MAX)
         self._open = True
 
     def connect(self) -> "MemoryBroker":
         """Another connection to the same queues. Each role has its own, so that closing it ends nobody else's subscriptions."""
-        return MemoryBroker(self._queues)
+        other = MemoryBroker()
+        other._queues, other._dead = self._queues, self._dead
+        return other
 
     async def declare(self, limits: Mapping[str, int]) -> None:
         self._check_open()
@@ -47,6 +54,14 @@ class MemoryBroker:
     async def depths(self) -> dict[str, int]:
         self._check_open()
         return {name: len(queue.messages) for name, queue in self._queues.items()}
+
+    async def dead_letters(self, most: int) -> list[DeadLetter]:
+        self._check_open()
+        return list(itertools.islice(self._dead, most))
+
+    def bury(self, letter: DeadLetter) -> None:
+        """For subscriptions, of what was rejected."""
+        self._dead.append(letter)
 
     async def remove(self) -> None:
         self._check_open()
@@ -110,6 +125,13 @@ class MemorySubscription:
         for delivery in deliveries:
             self._held.get(delivery.queue, {}).pop(delivery.tag, None)
         self.news.set()  # below the prefetch again
+
+    async def reject(self, deliveries: Sequence[Delivery]) -> None:
+        for delivery in deliveries:
+            # Not of the delivery, which may be a stranger's or long done with.
+            if (message := self._held.get(delivery.queue, {}).pop(delivery.tag, None)) is not None:
+                self.connection.bury(DeadLetter(delivery.queue, message.body))
+        self.news.set()
 
     async def close(self) -> None:
         for queue in list(self._queues.values()):

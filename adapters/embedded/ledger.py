@@ -9,7 +9,7 @@ A file is used by one process at a time (the controller's lock sees to that); an
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
@@ -24,6 +24,7 @@ from gossamer.ids import UrlId
 from gossamer.messages import Url
 from gossamer.outcomes import CrawlOutcome
 from gossamer.records import (
+    NO_SITES,
     Closing,
     Content,
     Counts,
@@ -34,6 +35,7 @@ from gossamer.records import (
     Robots,
     Rules,
     Seat,
+    SiteRecord,
     UrlRecord,
     Visit,
     WorkerRecord,
@@ -151,8 +153,10 @@ class SqliteLedger:
     async def resume(self, rules: Rules, *, nobody_lives: bool = False) -> None:
         await self._run(lambda desk: crawls.resume(desk, rules, nobody_lives=nobody_lives))
 
-    async def add(self, urls: Sequence[Url], scope: Sequence[str] = ()) -> list[Url]:
-        return await self._run(lambda desk: endings.add(desk, urls, scope))
+    async def add(
+        self, urls: Sequence[Url], scope: Sequence[str] = (), sites: Mapping[str, str] = NO_SITES, seat: Seat | None = None
+    ) -> list[Url]:
+        return await self._run(lambda desk: endings.add(desk, seat, urls, scope, sites))
 
     async def stop(self, outcome: CrawlOutcome) -> None:
         await self._run(lambda desk: crawls.stop(desk, outcome))
@@ -231,8 +235,20 @@ class SqliteLedger:
     async def know_robots(self, origin: str, robots: Robots, for_s: float) -> None:
         await self._run(lambda desk: knowledge.know_robots(desk, origin, robots, for_s))
 
+    async def known_ranks(self, domains: Sequence[str]) -> dict[str, int]:
+        return await self._run(lambda desk: knowledge.known_ranks(desk, domains))
+
+    async def know_ranks(self, ranks: Mapping[str, int], for_s: float) -> None:
+        await self._run(lambda desk: knowledge.know_ranks(desk, ranks, for_s))
+
     async def lease(self, name: str, holder: str, for_s: float) -> bool:
         return await self._run(lambda desk: knowledge.lease(desk, name, holder, for_s))
+
+    async def note(self, name: str, text: str) -> None:
+        await self._run(lambda desk: knowledge.note(desk, name, text))
+
+    async def notes(self) -> dict[str, str]:
+        return await self._run(knowledge.notes)
 
     # --- Reading ---
 
@@ -248,14 +264,23 @@ class SqliteLedger:
     async def records(self, ids: Sequence[UrlId]) -> list[UrlRecord | None]:
         return await self._run(lambda desk: reading.records(desk, ids))
 
+    async def pages(self, after: int, most: int) -> list[tuple[int, UrlRecord]]:
+        return await self._run(lambda desk: reading.pages(desk, after, most))
+
     async def domain(self, name: str) -> DomainRecord | None:
         return await self._run(lambda desk: reading.domain(desk, name))
 
     async def domains(self, most: int) -> list[DomainRecord]:
         return await self._run(lambda desk: reading.domains(desk, most))
 
+    async def site(self, name: str) -> SiteRecord | None:
+        return await self._run(lambda desk: reading.site(desk, name))
+
     async def unfinished(self, most: int) -> list[UrlRecord]:
         return await self._run(lambda desk: reading.unfinished(desk, most))
+
+    async def poisoned(self, most: int) -> list[UrlRecord]:
+        return await self._run(lambda desk: reading.poisoned(desk, most))
 
     async def refused(self) -> list[tuple[str, str]]:
         return await self._run(reading.refused)

@@ -37,6 +37,7 @@ CREATE INDEX IF NOT EXISTS parked_best ON url (domain, priority, n) WHERE state 
 CREATE INDEX IF NOT EXISTS parked_worst ON url (priority, n) WHERE state = 1;
 CREATE INDEX IF NOT EXISTS held ON url (worker) WHERE state IN (2, 3);
 CREATE INDEX IF NOT EXISTS suspects ON url (suspect) WHERE suspect <> 0;
+CREATE INDEX IF NOT EXISTS poisoned ON url (changed_at) WHERE outcome = 'poison';
 
 CREATE TABLE IF NOT EXISTS domain (
     n           INTEGER PRIMARY KEY,
@@ -53,10 +54,31 @@ CREATE TABLE IF NOT EXISTS domain (
     failures    INTEGER NOT NULL,
     rests       INTEGER NOT NULL,
     stored      INTEGER NOT NULL,
-    closed      TEXT                        -- the outcome with which it was given up
+    closed      TEXT,                       -- the outcome with which it was given up
+    site        TEXT NOT NULL,              -- its registered domain
+    begun       INTEGER NOT NULL            -- requests for pages
 );
 CREATE INDEX IF NOT EXISTS due ON domain (due_at, name) WHERE due_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS out ON domain (n) WHERE out > 0;
+
+-- Registered domains, for the budgets.
+CREATE TABLE IF NOT EXISTS site (
+    name  TEXT PRIMARY KEY,
+    hosts INTEGER NOT NULL,
+    begun INTEGER NOT NULL,                 -- requests for pages, at all of its hosts
+    own   INTEGER NOT NULL                  -- a seed's
+) WITHOUT ROWID;
+
+-- Hosts that are not a domain themselves, because the unit of politeness is the registered one.
+CREATE TABLE IF NOT EXISTS host (
+    name TEXT PRIMARY KEY
+) WITHOUT ROWID;
+
+-- How many URLs there are of one path that has queries: with them, and the one without.
+CREATE TABLE IF NOT EXISTS family (
+    key  BLOB PRIMARY KEY,
+    urls INTEGER NOT NULL
+) WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS worker (
     id          INTEGER PRIMARY KEY,
@@ -85,7 +107,13 @@ CREATE TABLE IF NOT EXISTS band (
 CREATE TABLE IF NOT EXISTS outlinks (
     place INTEGER PRIMARY KEY,              -- the order in which pages were stored
     n     INTEGER NOT NULL REFERENCES url (n),
-    links BLOB NOT NULL                     -- the first 8 bytes of each link's id
+    links BLOB NOT NULL                     -- their ids, one behind another
+);
+
+-- The stored pages.
+CREATE TABLE IF NOT EXISTS page (
+    place INTEGER PRIMARY KEY,              -- the order in which they were stored
+    n     INTEGER NOT NULL REFERENCES url (n)
 );
 
 -- Hosts of seeds, and those that seeds redirect to.
@@ -100,15 +128,29 @@ CREATE TABLE IF NOT EXISTS robots (
     until   REAL NOT NULL
 );
 
+-- Priorities that somebody outside gave to domains.
+CREATE TABLE IF NOT EXISTS rank (
+    domain   TEXT PRIMARY KEY,
+    priority INTEGER NOT NULL,
+    until    REAL NOT NULL
+) WITHOUT ROWID;
+
 CREATE TABLE IF NOT EXISTS lease (
     name   TEXT PRIMARY KEY,
     holder TEXT NOT NULL,
     until  REAL NOT NULL
 );
 
+-- What workers tell whoever watches: one text for each seat.
+CREATE TABLE IF NOT EXISTS note (
+    name TEXT PRIMARY KEY,
+    text TEXT NOT NULL
+) WITHOUT ROWID;
+
 -- A bounded sample of links that were never added, so that "why not?" has an answer.
 CREATE TABLE IF NOT EXISTS refusal (
     place  INTEGER PRIMARY KEY,
     reason TEXT NOT NULL,
-    url    TEXT NOT NULL
+    url    TEXT NOT NULL,
+    UNIQUE (reason, url)                    -- what a site has on every page would drive the rest out
 );

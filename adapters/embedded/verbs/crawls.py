@@ -29,4 +29,5 @@ def stop(desk: Desk, outcome: CrawlOutcome) -> None:
 
 
 def keep(desk: Desk) -> None:
-    desk.books.kept_until = desk.now + desk.crawl.rules.ttl_s
+    if desk.crawl.status is not CrawlStatus.ENDED:  # its time runs from its last step on, whoever still looks after it
+        desk.books.kept_until = desk.now + desk.crawl.rules.ttl_s

@@ -10,7 +10,7 @@ Knows: the schema. Must not know: what a verb means.
 """
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
@@ -48,6 +48,7 @@ class Crawl(msgspec.Struct, kw_only=True):
     reserved_bytes: int = 0
     domains: int = 0
     refused: dict[str, int] = {}
+    budgets: dict[str, int] = {}
 
     @property
     def running(self) -> bool:
@@ -93,6 +94,18 @@ class DomainRow:
     rests: int
     stored: int
     closed: str | None
+    site: str
+    begun: int
+
+
+@dataclass(slots=True)
+class SiteRow:
+    """A registered domain. One that is not in the file yet is one of which nothing was counted."""
+
+    name: str
+    hosts: int = 0
+    begun: int = 0
+    own: int = 0
 
 
 @dataclass(slots=True)
@@ -114,12 +127,14 @@ class _Changed:
     crawl: bool = False
     urls: dict[int, UrlRow] = field(default_factory=dict)
     domains: dict[int, DomainRow] = field(default_factory=dict)
+    sites: dict[str, SiteRow] = field(default_factory=dict)
     workers: dict[int, WorkerRow] = field(default_factory=dict)
 
 
 _URL_COLUMNS = "n, id, domain, depth, hop, state, worker, priority, suspect, deaths, pardoned, deferrals"
 _DOMAIN_COLUMNS = (
-    "n, name, owner, owner_until, out, parked, busy, next_at, delay_s, not_before, due_at, failures, rests, stored, closed"
+    "n, name, owner, owner_until, out, parked, busy, next_at, delay_s, not_before, due_at, failures, rests, stored, closed, "
+    "site, begun"
 )
 _URL_BY_ID = f"SELECT {_URL_COLUMNS} FROM url WHERE id = ?"
 _DOMAIN_BY_N = f"SELECT {_DOMAIN_COLUMNS} FROM domain WHERE n = ?"
@@ -135,7 +150,7 @@ WHERE n = ?
 _CLOSE_URL = "UPDATE url SET outcome = ?, reason = ?, facts = ? WHERE n = ?"
 _SAVE_DOMAIN = """
 UPDATE domain SET owner = ?, owner_until = ?, out = ?, parked = ?, busy = ?, next_at = ?, delay_s = ?, not_before = ?,
-    due_at = ?, failures = ?, rests = ?, stored = ?, closed = ? WHERE n = ?
+    due_at = ?, failures = ?, rests = ?, stored = ?, closed = ?, begun = ? WHERE n = ?
 """
 _KNOWN_AT_ONCE = 64
 _SELECT_KNOWN = f"SELECT id FROM url WHERE id IN ({', '.join('?' * _KNOWN_AT_ONCE)})"
@@ -159,6 +174,7 @@ class Desk:
         self._urls: dict[UrlId, UrlRow] = {}
         self._domains: dict[int, DomainRow] = {}
         self._domain_ns: dict[str, int] = {}
+        self._sites: dict[str, SiteRow] = {}
         self._known: dict[UrlId, None] = {}
         self._version = self._data_version()
 
@@ -191,6 +207,7 @@ class Desk:
         if max(len(self._domains), len(self._domain_ns)) > DOMAINS_KEPT:
             self._domains.clear()
             self._domain_ns.clear()
+            self._sites.clear()
 
     def rollback(self) -> None:
         if self.sql.in_transaction:
@@ -201,7 +218,7 @@ class Desk:
         """Everything is to be read from the file again."""
         self._changed = _Changed()
         self._crawl = self._workers = self._scope = None
-        for kept in (self._urls, self._domains, self._domain_ns, self._known):
+        for kept in (self._urls, self._domains, self._domain_ns, self._sites, self._known):
             kept.clear()
 
     def written(self) -> sqlite3.Connection:
@@ -219,6 +236,10 @@ class Desk:
         if changed.domains:
             self.sql.executemany(_SAVE_DOMAIN, [_domain_values(d) for d in changed.domains.values()])
             changed.domains.clear()
+        if changed.sites:
+            rows = [(s.name, s.hosts, s.begun, s.own) for s in changed.sites.values()]
+            self.sql.executemany("INSERT OR REPLACE INTO site VALUES (?, ?, ?, ?)", rows)
+            changed.sites.clear()
         if changed.workers:
             self.sql.executemany(
                 "INSERT OR REPLACE INTO worker VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -264,9 +285,11 @@ class Desk:
             self._scope = frozenset(host for (host,) in self.sql.execute("SELECT host FROM scope"))
         return self._scope
 
-    def widen_scope(self, hosts: Iterable[str]) -> None:
+    def widen_scope(self, hosts: Iterable[str], sites: Mapping[str, str]) -> None:
         new = set(hosts) - self.scope
         if new:
+            for host in new:
+                self.change_site(sites.get(host, host)).own = 1
             self.books.scope_hosts = len(self.scope) + len(new)
             self.sql.executemany("INSERT INTO scope VALUES (?)", [(host,) for host in new])
             self._scope = self.scope | new
@@ -348,13 +371,13 @@ class Desk:
         return missing
 
     def enter(self, urls: Sequence[Url]) -> None:
-        """New URLs, WAITING. Their ids must be unknown."""
+        """New URLs, WAITING. Their ids must be unknown, and their domains entered."""
         if not urls:
             return
         now = self.now
         self.sql.executemany(
             _ADD_URL,
-            [(u.id, u.url, self._domain_n(u.domain), u.depth, u.hop, u.parent, now, now) for u in urls],
+            [(u.id, u.url, self._domain_ns[u.domain], u.depth, u.hop, u.parent, now, now) for u in urls],
         )
         self.books.states[State.WAITING] += len(urls)
         self._remember([u.id for u in urls])
@@ -388,24 +411,55 @@ class Desk:
         found = self.written().execute(f"SELECT n FROM domain WHERE {where}", values).fetchall()
         return [self.domain(n) for (n,) in found]
 
-    def _domain_n(self, name: str) -> int:
+    def find_domain(self, name: str) -> DomainRow | None:
+        """For reading, as `domain`; None if there is none of that name."""
         n = self._domain_ns.get(name)
         if n is None:
             found = self.sql.execute("SELECT n FROM domain WHERE name = ?", (name,)).fetchone()
-            n = found[0] if found else self._new_domain(name)
-            self._domain_ns[name] = n
-        return n
+            if found is None:
+                return None
+            n = self._domain_ns[name] = found[0]
+        return self.domain(n)
 
-    def _new_domain(self, name: str) -> int:
+    def enter_domain(self, name: str, site: str) -> None:
+        """A new one."""
         books = self.books
         books.domains += 1
         delay_s = books.rules.delay_s
-        values = (name, None, 0.0, 0, 0, None, 0.0, delay_s, 0.0, None, 0, 0, 0, None)
+        values = (name, None, 0.0, 0, 0, None, 0.0, delay_s, 0.0, None, 0, 0, 0, None, site, 0)
         n = self.sql.execute(
             f"INSERT INTO domain ({_DOMAIN_COLUMNS[3:]}) VALUES ({', '.join('?' * len(values))})", values
         ).lastrowid
         assert n is not None
-        return n
+        self._domain_ns[name] = n
+
+    # --- What budgets count ---
+
+    def site(self, name: str) -> SiteRow:
+        """For reading; `change_site` says that it will be written."""
+        row = self._sites.get(name)
+        if row is None:
+            found = self.sql.execute("SELECT name, hosts, begun, own FROM site WHERE name = ?", (name,)).fetchone()
+            row = self._sites[name] = SiteRow(*found) if found else SiteRow(name)
+        return row
+
+    def change_site(self, name: str) -> SiteRow:
+        row = self._changed.sites[name] = self.site(name)
+        return row
+
+    def knows_host(self, name: str) -> bool:
+        return self.sql.execute("SELECT 1 FROM host WHERE name = ?", (name,)).fetchone() is not None
+
+    def enter_host(self, name: str) -> None:
+        self.sql.execute("INSERT INTO host VALUES (?)", (name,))
+
+    def variants(self, family: bytes) -> int:
+        """How many URLs of a path there are: with a query, and the one without."""
+        found = self.sql.execute("SELECT urls FROM family WHERE key = ?", (family,)).fetchone()
+        return found[0] if found else 1
+
+    def count_variant(self, family: bytes) -> None:
+        self.sql.execute("INSERT INTO family VALUES (?, 2) ON CONFLICT (key) DO UPDATE SET urls = urls + 1", (family,))
 
     def _data_version(self) -> int:
         """Changes when another connection has committed."""
@@ -424,5 +478,5 @@ def _url_row(row: Any) -> UrlRow:  # _URL_COLUMNS, in order
 def _domain_values(d: DomainRow) -> tuple[object, ...]:
     return (
         d.owner, d.owner_until, d.out, d.parked, d.busy, d.next_at, d.delay_s, d.not_before,
-        d.due_at, d.failures, d.rests, d.stored, d.closed, d.n,
+        d.due_at, d.failures, d.rests, d.stored, d.closed, d.begun, d.n,
     )  # fmt: skip

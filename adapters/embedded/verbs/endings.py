@@ -1,18 +1,18 @@
 """How URLs end: fetched, deferred, passed up or shed; and the crawl with the last of them."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from adapters.embedded.verbs import budgets
 from adapters.embedded.verbs.desk import Crawl, Desk, UrlRow
 from adapters.embedded.verbs.hands import close_open, hold_off, let_go
-from gossamer.ids import UrlId
-from gossamer.messages import Url
+from gossamer.messages import Link, Url
 from gossamer.outcomes import CrawlOutcome, Outcome
 from gossamer.records import Closing, CrawlStatus, Deferral, PassedUp, Refused, Seat
 from gossamer.states import State
 
-REFUSALS_KEPT: Final = 1_000
-LINK_ID_BYTES: Final = 8
+REFUSALS_KEPT: Final = 3_000
 
 
 def finish(desk: Desk, seat: Seat, closings: Sequence[Closing]) -> list[Url]:
@@ -64,15 +64,22 @@ def shed(desk: Desk, open_max: int, most: int) -> int:
     return len(worst)
 
 
-def add(desk: Desk, urls: Sequence[Url], scope: Sequence[str]) -> list[Url]:
-    desk.widen_scope(scope)
+def add(desk: Desk, seat: Seat | None, urls: Sequence[Url], scope: Sequence[str], sites: Mapping[str, str]) -> list[Url]:
+    if seat is not None:
+        desk.seated(seat)
+    desk.widen_scope(scope, sites)
     unknown = desk.unknown({url.id for url in urls})
-    first: dict[UrlId, Url] = {}
+    new, refused = [], _Refusals()
     for url in urls:
-        if url.id in unknown:
-            first.setdefault(url.id, url)
-    new = list(first.values())
+        if url.id not in unknown:
+            continue
+        if reason := budgets.refusal(desk, Link(url.id, url.url, url.domain), sites):
+            refused.add(reason, url.url)
+        else:
+            unknown.remove(url.id)
+            new.append(url)
     desk.enter(new)
+    refused.note(desk)
     if new and desk.crawl.outcome is CrawlOutcome.COMPLETE:  # it was, and is no longer
         desk.books.status, desk.books.outcome = CrawlStatus.RUNNING, None
     return new
@@ -83,9 +90,11 @@ def end(desk: Desk) -> Crawl:
     if crawl.status is CrawlStatus.ENDED:
         return crawl
     if sum(crawl.states) == crawl.states[State.CLOSED]:
-        desk.books.status, desk.books.outcome = CrawlStatus.ENDED, CrawlOutcome.COMPLETE
-    elif crawl.status is CrawlStatus.DRAINING and not crawl.fetching and not crawl.reserved_bytes:
-        desk.books.status = CrawlStatus.ENDED
+        desk.books.outcome = CrawlOutcome.COMPLETE
+    elif crawl.status is not CrawlStatus.DRAINING or crawl.fetching or crawl.reserved_bytes:
+        return crawl
+    desk.books.status = CrawlStatus.ENDED
+    desk.books.kept_until = desk.now + crawl.rules.ttl_s  # this is its last step: its time runs from here
     return crawl
 
 
@@ -96,11 +105,12 @@ def _finish(desk: Desk, url: UrlRow, closing: Closing) -> None:
     if stored:
         desk.books.stored += 1
         desk.change(desk.domain(url.domain)).stored += 1
+        desk.sql.execute("INSERT INTO page (n) VALUES (?)", (url.n,))
         if desk.crawl.rules.keep_outlinks:
-            links = b"".join([link.id[:LINK_ID_BYTES] for link in closing.links])
+            links = b"".join([link.id for link in closing.links])
             desk.sql.execute("INSERT INTO outlinks (n, links) VALUES (?, ?)", (url.n, links))
     if closing.scope_host is not None:
-        desk.widen_scope((closing.scope_host,))
+        desk.widen_scope((closing.scope_host,), closing.sites)
     if closing.refused:
         _note_refused(desk, closing.refused)
 
@@ -111,23 +121,49 @@ def _enter_links(desk: Desk, ended: Sequence[tuple[UrlRow, Closing]]) -> list[Ur
     ids.update(closing.target.id for _, closing in ended if closing.target is not None)
     unknown = desk.unknown(ids)
     new: list[Url] = []
+    refused = _Refusals()
+
+    def enter(link: Link, found: Url, sites: Mapping[str, str]) -> None:
+        if reason := budgets.refusal(desk, link, sites):
+            refused.add(reason, link.url)
+        else:
+            unknown.remove(link.id)
+            new.append(found)
+
     for url, closing in ended:
-        if closing.target is not None and closing.target.id in unknown:
-            unknown.remove(closing.target.id)
-            new.append(Url(*closing.target, url.depth, url.hop + 1, url.id))
+        if (target := closing.target) is not None and target.id in unknown:
+            enter(target, target.found(url.depth, url.hop + 1, url.id), closing.sites)
         if not unknown:
             continue
         for link in closing.links:
             if link.id in unknown:
-                unknown.remove(link.id)
-                new.append(Url(*link, url.depth + 1, 0, url.id))
+                enter(link, link.found(url.depth + 1, 0, url.id), closing.sites)
     desk.enter(new)
+    refused.note(desk)
     return new
+
+
+class _Refusals:
+    """What budgets have kept out in one verb: a count for each reason, and the first to show."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._examples: dict[str, str] = {}
+
+    def add(self, reason: str, url: str) -> None:
+        self._counts[reason] += 1
+        self._examples.setdefault(reason, url)
+
+    def note(self, desk: Desk) -> None:
+        if self._counts:
+            _note_refused(desk, [Refused(reason, count, self._examples[reason]) for reason, count in self._counts.items()])
 
 
 def _note_refused(desk: Desk, refused: Sequence[Refused]) -> None:
     counts = desk.books.refused
     for one in refused:
         counts[one.reason] = counts.get(one.reason, 0) + one.count
-    desk.sql.executemany("INSERT INTO refusal (reason, url) VALUES (?, ?)", [(one.reason, one.example) for one in refused])
+    desk.sql.executemany(
+        "INSERT OR IGNORE INTO refusal (reason, url) VALUES (?, ?)", [(one.reason, one.example) for one in refused]
+    )
     desk.sql.execute("DELETE FROM refusal WHERE place <= (SELECT max(place) FROM refusal) - ?", (REFUSALS_KEPT,))

@@ -6,8 +6,9 @@ Politeness and budgets are decided here and nowhere else. Never waits: it says h
 from collections.abc import Sequence
 from typing import Final
 
+from adapters.embedded.verbs import budgets
 from adapters.embedded.verbs.desk import Desk, DomainRow, UrlRow, WorkerRow
-from adapters.embedded.verbs.hands import close_with_domain, end_request, hold_off, let_go, start_request
+from adapters.embedded.verbs.hands import close_with_domain, end_request, hold_off, is_over, let_go, start_request
 from gossamer.answers import Dropped, GateAnswer, Go, Wait, Why
 from gossamer.ids import UrlId
 from gossamer.outcomes import CrawlOutcome
@@ -63,6 +64,7 @@ def _begin(desk: Desk, worker: WorkerRow, id: UrlId) -> GateAnswer:
         return spent
     desk.move(url, State.FETCHING, worker.id)
     start_request(desk, url, domain)
+    budgets.count_page(desk, domain)
     desk.worker(worker.id).fetching += 1
     if url.suspect:
         worker.alone += 1
@@ -92,7 +94,7 @@ def _may_not_start(desk: Desk, url: UrlRow, domain: DomainRow) -> Dropped | None
     _write_off(desk, url, domain)
     if not desk.crawl.running:
         return Dropped.BUDGET
-    if domain.closed:
+    if is_over(desk, domain):
         close_with_domain(desk, url, domain)
         return Dropped.CLOSED
     if desk.now < domain.not_before:

@@ -4,7 +4,7 @@ A URL is taken in hand in one way and let go in one way, whichever verb does it,
 mark, the content entry and *due* can't drift apart.
 """
 
-from adapters.embedded.verbs import content
+from adapters.embedded.verbs import budgets, content
 from adapters.embedded.verbs.desk import Desk, DomainRow, UrlRow, WorkerRow
 from gossamer.ids import WorkerId
 from gossamer.outcomes import Outcome
@@ -40,6 +40,8 @@ def let_go(desk: Desk, url: UrlRow, to: State, visit: Visit | None = None, *, st
         end_request(desk, url, domain, visit)
     elif visit is not None:
         judge_health(desk, domain, visit)
+        if visit.delay_s is not None:  # its request was written off, and only now tells how long the domain is to be left alone
+            domain.next_at = max(domain.next_at, desk.now - visit.since_start_s + domain.delay_s)
     desk.move(url, to)
     if to is State.PARKED:
         domain.parked += 1
@@ -57,16 +59,25 @@ def close_open(desk: Desk, url: UrlRow, outcome: Outcome, reason: str, facts: Fa
     desk.close(url, outcome, reason, facts)
 
 
+def is_over(desk: Desk, domain: DomainRow) -> bool:
+    """Whether the domain is asked no more: it was given up, or a page budget of it is used up."""
+    return domain.closed is not None or budgets.spent(desk, domain) != ""
+
+
 def close_with_domain(desk: Desk, url: UrlRow, domain: DomainRow) -> None:
-    """The domain was given up: its URLs end as it did, each as it is met."""
-    assert domain.closed is not None
-    close_open(desk, url, Outcome(domain.closed), "its domain was given up after failing again and again")
+    """The domain is asked no more: its URLs end as it did, each as it is met."""
+    if domain.closed is not None:
+        close_open(desk, url, Outcome(domain.closed), "its domain was given up after failing again and again")
+        return
+    reason = budgets.spent(desk, domain)
+    close_open(desk, url, Outcome.BUDGET, reason)
+    desk.books.budgets[reason] = desk.books.budgets.get(reason, 0) + 1
 
 
 def make_due(desk: Desk, domain: DomainRow) -> None:
     """Enters a domain with PARKED URLs in *due*: when it may be asked again, or now."""
     if domain.parked:
-        desk.change(domain).due_at = desk.now if domain.closed else max(desk.now, domain.not_before)
+        desk.change(domain).due_at = desk.now if is_over(desk, domain) else max(desk.now, domain.not_before)
 
 
 def start_request(desk: Desk, url: UrlRow, domain: DomainRow) -> None:
@@ -114,7 +125,7 @@ def judge_health(desk: Desk, domain: DomainRow, visit: Visit) -> None:
 def hold_off(desk: Desk, domain: DomainRow, seconds: float) -> None:
     """The domain is not to be asked for so long; never sooner than was said before. If it is due, it is due then."""
     desk.change(domain).not_before = max(domain.not_before, desk.now + seconds)
-    if domain.due_at is not None and not domain.closed:
+    if domain.due_at is not None and not is_over(desk, domain):
         domain.due_at = max(domain.due_at, domain.not_before)
 
 

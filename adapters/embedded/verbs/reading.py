@@ -9,7 +9,7 @@ from adapters.embedded.verbs.hands import live_workers
 from gossamer.ids import UrlId
 from gossamer.messages import Url
 from gossamer.outcomes import Outcome
-from gossamer.records import Counts, CrawlRecord, DomainRecord, Facts, UrlRecord, WorkerRecord
+from gossamer.records import Counts, CrawlRecord, DomainRecord, Facts, SiteRecord, UrlRecord, WorkerRecord
 from gossamer.states import State
 
 _RECORD = """
@@ -47,6 +47,7 @@ def counts(desk: Desk) -> Counts:
         reserved_bytes=crawl.reserved_bytes,
         domains=crawl.domains,
         refused=dict(crawl.refused),
+        budgets=dict(crawl.budgets),
     )
 
 
@@ -72,6 +73,18 @@ def unfinished(desk: Desk, most: int) -> list[UrlRecord]:
     return found
 
 
+def poisoned(desk: Desk, most: int) -> list[UrlRecord]:
+    rows = desk.written().execute(f"{_RECORD} u.outcome = 'poison' ORDER BY u.changed_at DESC, u.n DESC LIMIT ?", (most,))
+    return [_url_record(row) for row in rows]
+
+
+def pages(desk: Desk, after: int, most: int) -> list[tuple[int, UrlRecord]]:
+    places = "SELECT place, n FROM page WHERE place > ? ORDER BY place LIMIT ?"
+    sql = desk.written()
+    found = sql.execute(places, (after, max(most, 0))).fetchall()
+    return [(place, _url_record(sql.execute(f"{_RECORD} u.n = ?", (n,)).fetchone())) for place, n in found]
+
+
 def domain(desk: Desk, name: str) -> DomainRecord | None:
     row = desk.domain_named(name)
     return None if row is None else _domain_record(desk, row)
@@ -81,6 +94,11 @@ def domains(desk: Desk, most: int) -> list[DomainRecord]:
     rows = desk.domains_where("out > 0 LIMIT ?", (most,))
     rows += desk.domains_where("due_at IS NOT NULL AND out = 0 ORDER BY due_at LIMIT ?", (most - len(rows),))
     return [_domain_record(desk, row) for row in rows]
+
+
+def site(desk: Desk, name: str) -> SiteRecord | None:
+    row = desk.site(name)
+    return SiteRecord(name=name, hosts=row.hosts, begun=row.begun, own=bool(row.own)) if row.hosts or row.own else None
 
 
 def refused(desk: Desk) -> list[tuple[str, str]]:
@@ -112,6 +130,7 @@ def _domain_record(desk: Desk, row: DomainRow) -> DomainRecord:
         (busy,) = desk.sql.execute("SELECT id FROM url WHERE n = ?", (row.busy,)).fetchone()
     return DomainRecord(
         name=row.name,
+        site=row.site,
         owner=row.owner,
         owner_until=row.owner_until,
         out=row.out,
@@ -124,5 +143,6 @@ def _domain_record(desk: Desk, row: DomainRow) -> DomainRecord:
         failures=row.failures,
         rests=row.rests,
         stored=row.stored,
+        begun=row.begun,
         closed=None if row.closed is None else Outcome(row.closed),
     )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from adapters.embedded.verbs.desk import Desk, DomainRow, UrlRow
-from adapters.embedded.verbs.hands import close_with_domain, live_workers, make_due, take_in_hand
+from adapters.embedded.verbs.hands import close_with_domain, is_over, live_workers, make_due, take_in_hand
 from adapters.embedded.verbs.leases import reap
 from gossamer.answers import RouteAnswer, Routing, Unrouted
 from gossamer.ids import UrlId, WorkerId
@@ -35,7 +35,7 @@ def promote(desk: Desk, most: int) -> list[tuple[WorkerId, UrlRow]]:
 def as_routings(desk: Desk, routed: list[tuple[WorkerId, UrlRow]]) -> list[Routing]:
     """With the URLs' own words, which `promote` did not need to decide."""
     select = "SELECT u.id, u.url, d.name, u.depth, u.hop, u.parent FROM url u JOIN domain d ON d.n = u.domain WHERE u.n = ?"
-    return [Routing(worker, Url(*desk.sql.execute(select, (url.n,)).fetchone())) for worker, url in routed]
+    return [Routing(worker, Url(*desk.sql.execute(select, (url.n,)).fetchone()), url.priority) for worker, url in routed]
 
 
 def _route(desk: Desk, id: UrlId, priority: int) -> RouteAnswer:
@@ -45,11 +45,11 @@ def _route(desk: Desk, id: UrlId, priority: int) -> RouteAnswer:
     if not desk.crawl.running:
         return Unrouted.NO_ROOM
     domain = desk.domain(url.domain)
-    if domain.closed:
+    if is_over(desk, domain):
         close_with_domain(desk, url, domain)
         return Unrouted.CLOSED
     url.priority = priority
-    if not _may_take_more(desk, domain):
+    if domain.parked or not _may_take_more(desk, domain):  # those who are parked may be better: `promote` chooses
         _park(desk, url, domain)
         return Unrouted.PARKED
     owner = _owner(desk, domain)
@@ -63,7 +63,7 @@ def _route(desk: Desk, id: UrlId, priority: int) -> RouteAnswer:
 def _promote(desk: Desk, domain: DomainRow, most: int) -> list[tuple[WorkerId, UrlRow]]:
     """The best parked URLs of one due domain, as many as fit."""
     desk.change(domain).due_at = None
-    if domain.closed:
+    if is_over(desk, domain):
         for url in _best_parked(desk, domain, most):
             close_with_domain(desk, url, domain)
         make_due(desk, domain)
