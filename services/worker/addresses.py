@@ -7,9 +7,10 @@ are written out: `ipaddress.is_global` calls 224.0.0.1, 64:ff9b::7f00:1 and a do
 Knows: addresses, names and numbers. Must not know: DNS, sockets, HTTP.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final
+from urllib.parse import urlsplit
 
 from gossamer.urls import origin_of
 
@@ -55,6 +56,25 @@ def port_refusal(port: int) -> str | None:
     """Why no request goes to this port, on any address. A request is text, and these would read it as commands."""
     service = BAD_PORTS.get(port) or SERVICE_PORTS.get(port)
     return None if service is None else f"port {port} is {service}"
+
+
+def own_servers(urls: Iterable[str | None]) -> frozenset[tuple[str, int]]:
+    """Host and port of the servers that a crawl itself stands on, by their URLs."""
+    parts = [urlsplit(url) for url in urls if url is not None]
+    return frozenset(((each.hostname or "").lower(), each.port or _SERVER_PORTS[each.scheme]) for each in parts)
+
+
+def own_refusal(host: str, port: int, addresses: Iterable[str], own: Iterable[tuple[str, int]]) -> str | None:
+    """Why a host with these addresses is not asked at this port: one of the crawl's own servers is there, or may well be.
+
+    A machine has more names and addresses than its URL shows. So inside it is the port that counts, whatever the host; but for
+    the web's own ports, at which there are other machines. What is public is asked by everybody, and takes no harm from us.
+    """
+    if not any(port == each and (host.removesuffix(".") == name or port not in WEB_PORTS) for name, each in own):
+        return None
+    if all(refusal(address, ()) is None for address in addresses):
+        return None
+    return f"port {port} is a server's that the crawl stands on"
 
 
 def name_refusal(host: str, allowed: Sequence[Network]) -> str | None:
@@ -184,6 +204,9 @@ _IPV4_AT_THE_END: Final = (
     IPv6Network("64:ff9b::/96"),
     IPv6Network("64:ff9b:1::/48"),  # where the IPv4 lies depends on the operator's prefix (RFC 6052); most use a /96
 )
+
+WEB_PORTS: Final = frozenset({80, 443})
+_SERVER_PORTS: Final = {"amqp": 5672, "amqps": 5671, "redis": 6379, "rediss": 6379, "http": 80, "https": 443}
 
 #: RFC 6761, 6762, 7686, 8375, 9476; .internal by ICANN; then what routers, container engines and offices use.
 INSIDE_SUFFIXES: Final = tuple(

@@ -158,6 +158,32 @@ def _undeflated(body: bytes, cap_bytes: int) -> _Unpacked | Undecodable:
     return Undecodable(Outcome.BAD_ENCODING, "not deflate")
 
 
+def unpacked_part(headers: Headers, body: bytes, cap_bytes: int) -> tuple[bytes, bool]:
+    """What can be had of a body that may have been cut: as far as it goes, up to the cap; and whether that is all of it.
+
+    gzip is known by its first bytes, whether it is the coding or the file itself; so servers that label both, or neither, don't
+    matter. Of several members in a row it is the first.
+    """
+    whole = True
+    if "deflate" in _codings(headers):
+        body, whole = _inflated_part(body, 2 if _zlib_head(body) else 0, 4, cap_bytes)
+    for _ in range(LAYERS_MAX + 1):
+        start = _gzip_head_end(body, 0)
+        if start is None:
+            break
+        body, all_of_it = _inflated_part(body, start, 8, cap_bytes)
+        whole = whole and all_of_it
+    return body[:cap_bytes], whole and len(body) <= cap_bytes
+
+
+def _inflated_part(body: bytes, start: int, checksum_bytes: int, room: int) -> tuple[bytes, bool]:
+    inflated = _inflated(body, start, room)
+    if inflated is None:
+        return body, True  # not deflate: it is taken as it is
+    out, end = inflated
+    return out[:room], end is not None and len(out) <= room and len(body) <= end + checksum_bytes
+
+
 def _zlib_head(body: bytes) -> bool:
     """Deflate, a true check of the two bytes, and no preset dictionary, which nobody could have agreed on (RFC 1950)."""
     return len(body) > 2 and body[0] & 0x0F == 8 and int.from_bytes(body[:2], "big") % 31 == 0 and not body[1] & 0x20

@@ -7,6 +7,8 @@ Knows: HTTP/1.1 as curl reads it. Must not know: robots, budgets, retries (it sa
 """
 
 import asyncio
+import logging
+import re
 import socket
 import ssl
 from collections.abc import Mapping, Sequence
@@ -19,10 +21,13 @@ import pycurl
 from gossamer.clock import Clock
 from gossamer.outcomes import Outcome
 from gossamer.urls import origin_of
+from services.worker import sitemap
 from services.worker.addresses import endpoint
 from services.worker.multi import Ended, Multi
 from services.worker.resolve import Resolution, Resolver, Unresolved
 from services.worker.types import FIRST_BYTES, Headers, Label, label_of, refusal_by_bytes, refusal_by_head
+
+log = logging.getLogger("gossamer.worker")
 
 #: The most that curl reads, and hands over, at a time. So a body that is cut at the first piece past its limit has passed it by
 #: no more than this, and a request's reservation is its cap and one read. What came along with a head that ended the transfer,
@@ -52,9 +57,10 @@ class Request:
 
     url: str  #: in its requested form
     allowance_bytes: int  #: never will more of a body be received
-    page_cap_bytes: int  #: a larger body is refused; with `types` off it is cut
+    page_cap_bytes: int  #: a larger body is refused; a sitemap, and with `types` off any body, is cut
     deadline_s: float  #: for the whole attempt, from the name's look-up to the last byte; nothing prolongs it
     types: bool  #: a page is wanted: other types are refused before their bodies are read. Off for robots.txt
+    sitemaps: bool = False  #: a sitemap will do as well as a page
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,7 @@ class Answer:
     started_at: float  #: by the monotonic clock
     took_s: float
     received_bytes: int  #: of the body, also of what was thrown away
-    cut: bool = False  #: there was more than the cap (`types` off)
+    cut: bool = False  #: there was more than the cap (of a sitemap, or with `types` off)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,9 @@ class Downloader:
         try:
             transfer.prepare(request, host, port, where.addresses, left_s, min(left_s, self._connect_timeout_s))
             ended = await self._multi.perform(transfer.curl, transfer.limit_bytes + WIRE_EXTRA_BYTES)
+            if transfer.is_stale:
+                transfer.dial_anew()
+                ended = await self._multi.perform(transfer.curl, transfer.limit_bytes + WIRE_EXTRA_BYTES)
             return transfer.result(ended, started_at, self._clock.monotonic())
         finally:
             transfer.forget()
@@ -146,6 +155,7 @@ class _Transfer:
         self._loop = asyncio.get_running_loop()
         self.curl = _handle(user_agent)
         self.curl.setopt(pycurl.OPENSOCKETFUNCTION, self._on_open)
+        self.curl.setopt(pycurl.PREREQFUNCTION, self._on_connected)
         self.curl.setopt(pycurl.HEADERFUNCTION, self._on_head)
         self.curl.setopt(pycurl.WRITEFUNCTION, self._on_body)
         self._drain_timer: asyncio.TimerHandle | None = None
@@ -154,7 +164,7 @@ class _Transfer:
     def prepare(self, request: Request, host: str, port: int, addresses: Sequence[str], left_s: float, connect_s: float) -> None:
         """For the next request."""
         assert request.allowance_bytes >= READ_BYTES
-        self._wants_page = request.types
+        self._wants_page, self._takes_sitemap = request.types, request.sitemaps
         self._addresses, self._port = addresses, port
         self.limit_bytes = min(request.page_cap_bytes, request.allowance_bytes - READ_BYTES)
         curl = self.curl
@@ -166,6 +176,7 @@ class _Transfer:
         # anew for each transfer, so a name that has moved is dialled where it was judged last.
         is_name = host not in addresses and host[0] != "["
         curl.setopt(pycurl.RESOLVE, [f"+{host}:{port}:{','.join(addresses)}"] if is_name else [])
+        curl.setopt(pycurl.FRESH_CONNECT, 0)
         curl.setopt(pycurl.TIMEOUT_MS, max(1, int(left_s * 1000)))
         curl.setopt(pycurl.CONNECTTIMEOUT_MS, max(1, int(connect_s * 1000)))
 
@@ -177,6 +188,7 @@ class _Transfer:
         self._status = 0
         self._headers: Headers | None = None  # of the final answer, once its head is whole
         self._label: Label | None = None  # while the first bytes of the body are still to be looked at
+        self._no_page: tuple[Outcome, str] | None = None  # why not, by its head: only as a sitemap will it be taken
         self._body = bytearray()  # not a list of pieces: they may come in twos
         self._received_bytes = 0
         self._unread = False
@@ -184,9 +196,16 @@ class _Transfer:
         if self._drain_timer is not None:
             self._drain_timer.cancel()
             self._drain_timer = None
+        self._dialled = False
+        self.is_stale = False  # it ended before it began, on a connection that could not be used again
         self._no_socket: str | None = None  # why; another address may still do
         self._trouble: tuple[Outcome, str] | None = None
         self._broken: Exception | None = None
+
+    def dial_anew(self) -> None:
+        """For the same request, of which nothing was sent yet."""
+        self.is_stale = False
+        self.curl.setopt(pycurl.FRESH_CONNECT, 1)
 
     # --- What curl calls ---
 
@@ -198,6 +217,7 @@ class _Transfer:
                 self._trouble = Outcome.ADDRESS_REFUSED, f"{address} is not the address that was judged"
                 return _NO_SOCKET
             opened = socket.socket(where.family, where.socktype, where.protocol)
+            self._dialled = True
             self._loop.call_soon(opened.close)  # pycurl has a duplicate by then
             return opened
         except OSError as error:
@@ -205,6 +225,23 @@ class _Transfer:
         except Exception as error:
             self._broken = error
         return _NO_SOCKET
+
+    def _on_connected(self, _ip: str, _local_ip: str, _port: int, local_port: int) -> int:
+        """Nothing was sent yet. What lies on a connection that was kept is no answer to what we are about to ask.
+
+        A certificate must name the host where names belong: curl would make do with its subject.
+        """
+        try:
+            if not self._dialled and not self._multi.is_quiet(local_port):
+                self.is_stale = True
+                return _STOP
+            chain = self.curl.getinfo(pycurl.INFO_CERTINFO)  # empty, but for a TLS connection that is new
+            if not chain or any(name == _NAMES and _has_names(value) for name, value in chain[0]):
+                return _GO_ON
+            self._trouble = Outcome.TLS_FAILED, "a certificate without names"
+        except Exception as error:
+            self._broken = error
+        return _STOP
 
     def _on_head(self, line: bytes) -> int | None:
         try:
@@ -221,7 +258,10 @@ class _Transfer:
             return _ABORT
 
     def _on_head_end(self) -> int | None:
-        self._status = status = int(self._lines[0].split(None, 2)[1])  # curl has seen that it is a number
+        first = _STATUS_LINE(self._lines[0]) if self._lines else None  # curl makes do with less, even with none
+        if first is None:
+            return self._refuse(Outcome.MALFORMED, "a head without a status")
+        self._status = status = int(first[1])
         if status < 200:
             self._lines.clear()
             self._interim += 1
@@ -239,12 +279,20 @@ class _Transfer:
             return self._drain(length)
         if self._wants_page:
             if (reason := refusal_by_head(headers)) is not None:
-                return self._refuse(Outcome.WRONG_TYPE, reason)
+                return self._doubt(Outcome.WRONG_TYPE, reason)
             if length is not None and length > self.limit_bytes:
-                return self._refuse(Outcome.TOO_LARGE, f"{length} bytes, it says")
+                return self._doubt(Outcome.TOO_LARGE, f"{length} bytes, it says")
             # Under a content coding the first bytes say nothing of the page; `decode` looks at them once it is off.
             if "content-encoding" not in fields:
                 self._label = label_of(headers)
+        return None
+
+    def _doubt(self, outcome: Outcome, reason: str) -> int | None:
+        """No page, by its head; but it may yet be a sitemap, which the first bytes tell."""
+        assert self._headers is not None
+        if not self._takes_sitemap or not sitemap.may_be_one(self._headers):
+            return self._refuse(outcome, reason)
+        self._no_page = outcome, reason
         return None
 
     def _on_body(self, piece: bytes) -> int | None:
@@ -254,19 +302,27 @@ class _Transfer:
                 return _ABORT if self._received_bytes > min(DRAIN_BYTES_MAX, self.limit_bytes) else None
             self._body += piece
             if self._received_bytes > self.limit_bytes:
-                if self._wants_page:
-                    return self._refuse(Outcome.TOO_LARGE, f"more than {self.limit_bytes} bytes")
+                if self._wants_page and not self._is_sitemap():
+                    return self._refuse(*(self._no_page or (Outcome.TOO_LARGE, f"more than {self.limit_bytes} bytes")))
                 self._cut = True
                 return _ABORT
-            if self._label is not None and self._received_bytes >= FIRST_BYTES:
-                reason = refusal_by_bytes(bytes(self._body[:FIRST_BYTES]), self._label)
-                self._label = None
-                if reason is not None:
-                    return self._refuse(Outcome.WRONG_TYPE, reason)
+            if self._received_bytes >= FIRST_BYTES and (self._label is not None or self._no_page is not None):
+                refused, self._label, self._no_page = self._no_page or self._by_bytes(), None, None
+                if refused is not None and not self._is_sitemap():
+                    return self._refuse(*refused)
             return None
         except Exception as error:
             self._broken = error
             return _ABORT
+
+    def _by_bytes(self) -> tuple[Outcome, str] | None:
+        assert self._label is not None
+        reason = refusal_by_bytes(bytes(self._body[:FIRST_BYTES]), self._label)
+        return None if reason is None else (Outcome.WRONG_TYPE, reason)
+
+    def _is_sitemap(self) -> bool:
+        assert self._headers is not None
+        return self._takes_sitemap and sitemap.begins_as_one(self._headers, bytes(self._body[: FIRST_BYTES + 1]))
 
     def _drain(self, length: int | None) -> int | None:
         self._unread = True
@@ -285,8 +341,12 @@ class _Transfer:
 
     def result(self, ended: Ended, started_at: float, now: float) -> Answer | Trouble:
         """The answer or the trouble of the transfer that has ended."""
-        if self._broken is not None:
-            raise self._broken
+        if self._broken is not None:  # by a fault of ours: it costs this page, and no crawl
+            log.error("answer.unread", exc_info=self._broken)
+            reason = f"a fault of ours: {type(self._broken).__name__} while it came"
+            return self._in_trouble(Outcome.MALFORMED, reason, started_at, again=False)
+        if self._no_page is not None and not self._is_sitemap():  # it ended before anybody looked
+            self._trouble = self._trouble or self._no_page
         if self._trouble is not None:
             return self._in_trouble(*self._trouble, started_at, again=False)
         # How the end of a body came about that nobody wanted does not matter.
@@ -305,7 +365,8 @@ class _Transfer:
         if ended.code == 0:
             return self._in_trouble(Outcome.MALFORMED, "a head that ended early", started_at, again=True)
         outcome, again = self._meaning(ended.code)
-        return self._in_trouble(outcome, self._no_socket or ended.words or f"curl's error {ended.code}", started_at, again)
+        words = ended.words.encode("utf-8", "replace").decode()  # curl quotes the peer, whose bytes may be no text
+        return self._in_trouble(outcome, self._no_socket or words or f"curl's error {ended.code}", started_at, again)
 
     def _meaning(self, code: int) -> tuple[Outcome, bool]:
         # curl says that time is up, or the connection lost, whatever it was about: what there was by then tells.
@@ -349,6 +410,7 @@ def _handle(user_agent: str) -> pycurl.Curl:
     curl.setopt(pycurl.FOLLOWLOCATION, 0)
     curl.setopt(pycurl.BUFFERSIZE, READ_BYTES)
     curl.setopt(pycurl.NOSIGNAL, 1)
+    curl.setopt(pycurl.OPT_CERTINFO, 1)
     # A proxy from the environment would dial for us, and nobody would have judged where.
     curl.setopt(pycurl.PROXY, "")
     curl.setopt(pycurl.NOPROXY, "*")
@@ -375,6 +437,10 @@ def _headers(lines: Sequence[bytes]) -> Headers:
     return tuple(headers)
 
 
+def _has_names(alternatives: str) -> bool:
+    return any(each.startswith(("DNS:", "IP Address:")) for each in alternatives.split(", "))
+
+
 def _length(fields: Mapping[str, str], headers: Headers) -> int | str | None:
     """The body's length if it is said; a text if it can't be told where the body ends. Most of these curl has refused already."""
     if "transfer-encoding" in fields:
@@ -388,7 +454,11 @@ def _length(fields: Mapping[str, str], headers: Headers) -> int | str | None:
     return int(said) if said.isdecimal() and len(said) <= _LENGTH_DIGITS_MAX else "a length that is none"
 
 
+_STATUS_LINE: Final = re.compile(rb"HTTP/[0-9.]+[ \t]+([0-9]{3})(?![0-9])").match
 _LENGTH_DIGITS_MAX: Final = 18
 _WITH_BODY: Final = frozenset(range(200, 300)) - {204, 205}
 _ABORT: Final = 0  # fewer bytes taken than there were
 _NO_SOCKET: Final[int] = pycurl.SOCKET_BAD
+_GO_ON: Final[int] = pycurl.PREREQFUNC_OK
+_STOP: Final[int] = pycurl.PREREQFUNC_ABORT
+_NAMES: Final = "X509v3 Subject Alternative Name"

@@ -1,9 +1,9 @@
 """Equipment: the steps of a walk, made for one worker on one seat, from the crawl's settings."""
 
-import random
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -11,29 +11,34 @@ from gossamer import __version__
 from gossamer.clock import Clock
 from gossamer.ids import CrawlId
 from gossamer.module import CrawlInfo
+from gossamer.notes import ModuleNote, WorkerNote, encode_note
 from gossamer.ports.blobs import Blobs
 from gossamer.ports.broker import Broker
 from gossamer.ports.ledger import Ledger
-from gossamer.records import Seat
-from gossamer.settings import Politeness, Settings
+from gossamer.settings import DuplicateLinks, Politeness, Settings
 from services.worker.addresses import Network
 from services.worker.agenda import Agenda
 from services.worker.download import Downloader
+from services.worker.errands import Errands
 from services.worker.fetch import Fetching
 from services.worker.finish import Finish
 from services.worker.gate import Gate
 from services.worker.hand import Hand
 from services.worker.judge import Judge
+from services.worker.lease import Lease
 from services.worker.links import Links
+from services.worker.named_sitemaps import NamedSitemaps
 from services.worker.permission import Permission
 from services.worker.plugins import Loaded
 from services.worker.read import Reader
 from services.worker.requests import Requests
 from services.worker.resolve import Resolver
 from services.worker.showing import Showing
+from services.worker.sketch import Sketcher
 from services.worker.store import Store
-from services.worker.visit import Failures, Visitor
+from services.worker.visit import Visitor
 from services.worker.walk import Steps
+from services.worker.worker import Worker
 
 
 @dataclass
@@ -43,8 +48,13 @@ class Noted:
     least_gap_s: dict[str, float] = field(default_factory=dict)
     visitor: Visitor | None = None
 
-    def failures(self) -> Mapping[str, Failures]:
-        return {} if self.visitor is None else self.visitor.failures
+    def text(self) -> str:
+        """As it is left in the ledger."""
+        failures = {} if self.visitor is None else self.visitor.failures
+        modules = {
+            name: ModuleNote(each.count, each.last, switched_off=bool(each.off)) for name, each in failures.items() if each.count
+        }
+        return encode_note(WorkerNote(least_gap_s=self.least_gap_s, modules=modules))
 
 
 @dataclass(frozen=True)
@@ -57,15 +67,20 @@ class Equipment:
     broker: Broker
     blobs: Blobs
     clock: Clock
-    rng: random.Random
     modules: Sequence[Loaded]
     out_dir: Path
     registrable: Callable[[str], str]  #: the registered domain of a host
     resolver: Resolver
 
+    @cached_property
+    def sketch(self) -> Sketcher | None:
+        """None: pages are twins only if they are equal."""
+        threshold = self.settings.fetching.similarity
+        return None if threshold is None else Sketcher(threshold)
+
     @asynccontextmanager
-    async def __call__(self, seat: Seat, agenda: Agenda, noted: Noted) -> AsyncIterator[Steps]:
-        settings, clock = self.settings, self.clock
+    async def __call__(self, lease: Lease, agenda: Agenda, noted: Noted) -> AsyncIterator[Steps]:
+        settings, clock, seat = self.settings, self.clock, lease.seat
         visitor = noted.visitor = Visitor(self.modules, timeout_s=settings.fetching.module_timeout_s)
         await visitor.open(CrawlInfo(id=self.crawl, out_dir=self.out_dir, worker=seat.worker, epoch=seat.epoch))
         downloader = Downloader(
@@ -74,49 +89,71 @@ class Equipment:
         requests = Requests(
             downloader,
             clock,
+            lease,
             delay_s=settings.manners.delay_s,
             page_bytes=settings.budgets.max_page_bytes,
             deadline_s=settings.fetching.attempt_timeout_s,
             least_gap_s=noted.least_gap_s,
+            sitemaps=settings.links.sitemaps,
         )
         gate = Gate(self.ledger, seat)
-        finish = Finish(self.ledger, seat, self.broker, visitor.flush)
+        finish = Finish(self.ledger, seat, self.broker, visitor.flush, self.registrable)
         hand = Hand(self.ledger, seat, agenda, gate, finish, clock)
         by_domain = settings.manners.politeness is Politeness.DOMAIN
         links = Links(self.ledger, settings.links, allowed_nets(settings), self.registrable, by_domain=by_domain)
+        permission = Permission(
+            self.ledger,
+            gate,
+            requests,
+            clock,
+            allowed_nets(settings),
+            Errands(self.ledger, seat, finish.announce, self.registrable, by_domain=by_domain),
+            max_crawl_delay_s=settings.manners.max_crawl_delay_s,
+            robots_wait_s=settings.patience.robots_wait_s,
+            sitemaps=NamedSitemaps(self.ledger, seat, links, finish.announce) if settings.links.sitemaps else None,
+        )
         try:
             yield Steps(
                 hand=hand,
-                permission=Permission(
-                    self.ledger,
-                    gate,
-                    requests,
-                    clock,
-                    allowed_nets(settings),
-                    max_crawl_delay_s=settings.manners.max_crawl_delay_s,
-                    robots_wait_s=settings.patience.robots_wait_s,
-                ),
+                permission=permission,
                 gate=gate,
                 fetch=Fetching(
                     gate,
                     hand,
                     self.ledger,
                     requests,
+                    Reader(settings.budgets.max_page_bytes, settings.links.max_links, settings.links.sitemaps),
                     links,
                     clock,
+                    permission.leave_alone,
                     max_hops=settings.links.max_hops,
                     max_deferrals=settings.patience.max_deferrals,
                 ),
-                read=Reader(settings.budgets.max_page_bytes, settings.links.max_links),
-                judge=Judge(self.ledger, seat, clock),
-                store=Store(self.blobs, clock, self.rng),
+                judge=Judge(self.ledger, seat, clock, self.sketch),
+                store=Store(self.blobs, clock),
                 show=Showing(visitor, clock),
                 links=links,
+                follows_duplicates=settings.fetching.duplicate_links is DuplicateLinks.FOLLOW,
             )
         finally:
             await downloader.close()
             await visitor.flush()
             await visitor.close()
+
+    def worker(self, process: str) -> Worker:
+        """One of the workers of this process, which has this name wherever else the crawl's processes are."""
+        noted = Noted()
+        return Worker(
+            self.ledger,
+            self.broker,
+            self.clock,
+            partial(self, noted=noted),
+            noted.text,
+            process=process,
+            parallel=self.settings.fetching.parallel,
+            queue_size=self.settings.frontier.queue_size,
+            lease_s=self.settings.patience.lease_s,
+        )
 
 
 def user_agent(settings: Settings) -> str:

@@ -1,10 +1,12 @@
 """Fetch: a URL that passed the gate is asked for, with its one retry, until it is had, has ended or is put off.
 
 Every request after the first knocks at the gate like any other, so that a retry is no second request in flight and no start too
-soon. A redirect is not followed here: its target becomes a URL of its own. Only a target of the same identity is asked for under
-this id, since as a URL of its own it would be known already, and lost.
+soon. A page is read before its domain goes on: a compressed body can end early though its message is whole, and that is worth the
+retry too. A redirect is not followed here: its target becomes a URL of its own. Only a target of the same identity is asked for
+under this id, since as a URL of its own it would be known already, and lost.
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,21 +23,25 @@ from services.worker.hand import Hand
 from services.worker.links import Links
 from services.worker.meaning import IsEnd, IsNotNow, IsPage, IsRedirect, Meaning, meaning
 from services.worker.pacing import retry_after_s
+from services.worker.read import Reader, Reading
 from services.worker.requests import Requests
 
 #: A pause that a server asks for is waited out in the worker's hand up to this, and beyond it in the ledger's.
 PAUSE_S_MAX: Final = 60.0
-#: A server that asks for more won't be asked again.
+#: A server that asks for more won't be asked again: not for this page, and for no other.
 DEFERRAL_S_MAX: Final = 3600.0
+#: Of a target that is named: it is known as a URL of its own.
+REASON_LENGTH_MAX: Final = 500
 #: Statuses by which a server says that it wants to be left alone, not that the page is broken.
 LATER: Final = frozenset({429, 503})
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A page is there; its request is over and not yet settled."""
+    """A page is there, and read; its request is over and not yet settled."""
 
     answer: Answer
+    page: Reading
     visit: Visit
 
 
@@ -47,10 +53,16 @@ class Redirected:
 
     def closing(self, url: Url) -> Closing:
         """A seed's target counts as a seed: its host is in scope from here on."""
-        scope_host = host_of(self.target.url) if url.depth == 0 else None
+        scope_host = host_of(self.target.url).removesuffix(".") if url.depth == 0 else None
         facts = Facts(status=self.status)
         return Closing(
-            id=url.id, outcome=Outcome.REDIRECT, facts=facts, visit=self.visit, target=self.target, scope_host=scope_host
+            id=url.id,
+            outcome=Outcome.REDIRECT,
+            reason=f"to {self.target.url[:REASON_LENGTH_MAX]}",
+            facts=facts,
+            visit=self.visit,
+            target=self.target,
+            scope_host=scope_host,
         )
 
 
@@ -78,14 +90,18 @@ class Fetching:
         hand: Hand,
         ledger: Ledger,
         requests: Requests,
+        read: Reader,
         links: Links,
         clock: Clock,
+        leave_alone: Callable[[Url, str], Awaitable[None]],
         *,
         max_hops: int,
         max_deferrals: int,
     ) -> None:
+        """`leave_alone`: its whole origin is to be asked for nothing more, for this reason."""
         self._gate, self._hand, self._ledger, self._requests = gate, hand, ledger, requests
-        self._links, self._clock, self._max_hops, self._max_deferrals = links, clock, max_hops, max_deferrals
+        self._read, self._links, self._clock, self._leave_alone = read, links, clock, leave_alone
+        self._max_hops, self._max_deferrals = max_hops, max_deferrals
 
     async def __call__(self, url: Url, go: Go) -> Fate:
         asked, hop, retried = url.url, url.hop, False
@@ -95,7 +111,12 @@ class Fetching:
             match _meaning(result):
                 case IsPage():
                     assert isinstance(result, Answer)
-                    return Fetched(result, visit)
+                    page = self._read(result)
+                    if isinstance(page, Reading):
+                        return Fetched(result, page, visit)
+                    if retried or not page.again:
+                        return Failed(page.outcome, page.reason, visit, _facts(result))
+                    retried = True
                 case IsEnd(outcome=outcome, reason=reason):
                     return Failed(outcome, reason, visit, _facts(result))
                 case IsRedirect(location=location):
@@ -141,9 +162,13 @@ class Fetching:
             return Failed(result.outcome, reason, visit, Facts())
         if result.status not in LATER:
             return Failed(Outcome.HTTP_ERROR, f"{reason}, twice", visit, _facts(result))
+        if pause_s is not None and pause_s > DEFERRAL_S_MAX:
+            reason = f"{reason}, and asked to be left alone for {pause_s:.0f} s"
+            await self._leave_alone(url, reason)
+            return Failed(Outcome.HTTP_ERROR, reason, visit, _facts(result))
         (record,) = await self._ledger.records([url.id])
         deferrals = 0 if record is None else record.deferrals
-        if deferrals >= self._max_deferrals or (pause_s or 0) > DEFERRAL_S_MAX:
+        if deferrals >= self._max_deferrals:
             return Failed(Outcome.HTTP_ERROR, f"{reason}, and asked to wait {deferrals + 1} times", visit, _facts(result))
         # Without a time of its own the domain's delay will do: it has doubled with each refusal.
         until_s = pause_s if pause_s is not None else (visit.delay_s or 1.0)

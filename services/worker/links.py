@@ -1,8 +1,8 @@
-"""Links: from what a page's markup says to URLs that are worth knowing, and the reasons for the rest (step 14).
+"""Links: from what a page's markup says to URLs that are worth knowing, and the reasons for the rest (step 15).
 
 Half of a page's links stand on every page of its site. So what was made of a link, and why it may not be followed, is remembered by
 site: a known one costs a look-up, and no object is made for it. What depends on the page itself (its depth, its own words on links)
-is never part of that. Links that are refused are counted by reason, with one of them to show; the ledger never hears of them.
+is never part of that. Links that are refused are counted by reason, with a few of them to show; the ledger knows no more of them.
 
 Knows: URLs and rules for them. Must not know: the network, what is refused there (that is handed in), what is known already (the
 ledger does).
@@ -11,14 +11,14 @@ ledger does).
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import Final
 
 from gossamer.crash import step
 from gossamer.errors import UrlError
 from gossamer.ids import UrlId
 from gossamer.messages import Link, Url
-from gossamer.outcomes import Flag
+from gossamer.outcomes import Flag, Outcome
 from gossamer.ports.ledger import Ledger
 from gossamer.records import Refused
 from gossamer.settings import Links as Limits
@@ -29,12 +29,11 @@ from services.worker.charsets import CODECS, UTF_8, UTF_16
 from services.worker.parse import Parsed
 from services.worker.read import Reading
 
-if TYPE_CHECKING:
-    from publicsuffixlist import PublicSuffixList
-
-#: Sites whose links are remembered, and how many of each: some 30 MB at most.
+#: Sites whose links are remembered, how many of each, and how long ones: some 50 MB at most. Navigation is short; a page may well
+#: have a thousand links as long as URLs can be.
 SITES_KEPT: Final = 64
 LINKS_KEPT: Final = 1024
+LINK_LENGTH_KEPT: Final = 200
 #: Origins of which it is remembered whether they may be asked.
 ORIGINS_KEPT: Final = 4096
 
@@ -53,7 +52,14 @@ EXCLUDED: Final = "excluded"
 OUT_OF_SCOPE: Final = "scope"
 REFUSED_PLACE: Final = "address or port"
 TOO_DEEP: Final = "depth"
+NESTED: Final = "an index in an index of sitemaps"
 NOFOLLOW: Final = "nofollow"
+
+#: How many indexes of sitemaps may lie above one another. One, by the protocol of sitemaps; large sites have two.
+INDEX_LEVELS_MAX: Final = 2
+
+#: What sitemaps end with, of what is not asked for as a page.
+SITEMAP_ENDINGS: Final = frozenset({"gz", "xml"})
 
 #: What no page lies behind, by the ending of the path: it is not even asked for. Endings that are also the end of a name
 #: (`/about/open.ai`, `/sites/example.com`) are not in here: the type that the server names decides on those.
@@ -91,6 +97,7 @@ class LinkRules:
     max_depth: int | None = None
     nofollow: Nofollow = Nofollow.FOLLOW
     scope: Scope = Scope.WEB
+    sitemaps: bool = False
 
 
 #: By href: its link, and why it is not followed ("" if it may be). None: it is no link at all.
@@ -127,18 +134,32 @@ class LinkReader:
             self._origins.clear()
 
     def followable(
-        self, parsed: Parsed, *, url: str, id: UrlId, depth: int = 0, charset: str = UTF_8, nofollow: bool = False
+        self,
+        parsed: Parsed,
+        *,
+        url: str,
+        id: UrlId,
+        depth: int = 0,
+        charset: str = UTF_8,
+        nofollow: bool = False,
+        of_sitemaps: bool = False,
     ) -> Followable:
-        """The links of a page at `url`, but for those to itself. `nofollow`: it asks that none of them be followed."""
+        """The links of a page at `url`, but for those to itself. `nofollow`: it asks that none of them be followed.
+
+        `of_sitemaps`: they lead to sitemaps.
+        """
         base = self._base(url, parsed.base)
         known = self._site(origin_of(base))
         hrefs, marked = self._hrefs(parsed, charset)
-        of_page = self._page_refusal(depth, nofollow)
+        of_page = self._page_refusal(depth + of_sitemaps, nofollow)  # a sitemap whose own links are too deep is of no use
         links: dict[UrlId, Link] = {}
         found: dict[str, None] = {}
         refused: dict[str, list[str]] = {}
         for href in hrefs:
-            link, reason = known.get(href) or self._verdict(known, base, href)
+            if of_sitemaps:
+                link, reason = self._judged(base, href, is_sitemap=True)
+            else:
+                link, reason = known.get(href) or self._verdict(known, base, href)
             if link is None:
                 refused.setdefault(reason, []).append(href)
                 continue
@@ -149,15 +170,28 @@ class LinkReader:
             elif link.id not in links:
                 links[link.id] = link
         links.pop(id, None)
-        tally = [Refused(reason, len(each), each[0][:EXAMPLE_LENGTH_MAX]) for reason, each in refused.items()]
+        tally = [each for reason, urls in refused.items() for each in _examples(reason, urls)]
         return Followable(list(links.values()), tally, tuple(found))
 
     def redirect_target(self, url: str, location: str, *, in_scope: bool = True) -> Link | str:
         """Where a redirect leads, or why it isn't followed. `in_scope`: only within the crawl's scope."""
-        link, reason = self._judged(url, location)
-        if link is not None and reason == OUT_OF_SCOPE and not in_scope:
-            reason = self._shape_refusal(link.url)
-        return reason if link is None or reason else link
+        try:
+            link = self._finder.resolve(url, location)
+        except UrlError as refused:
+            return str(refused)
+        reason = self._origin_refusal(origin_of(link.url))
+        if reason == OUT_OF_SCOPE and not in_scope:
+            reason = ""
+        # A sitemap that has moved is still one; what it is now is seen when it comes.
+        is_sitemap = self._rules.sitemaps and _ending(link.url) in SITEMAP_ENDINGS
+        return reason or self.shape_refusal(link.url, is_sitemap=is_sitemap) or link
+
+    def named_sitemaps(self, hrefs: Sequence[str], *, url: str, depth: int) -> list[Link]:
+        """Those sitemaps named at `url` that are asked for, but for itself. If their links were too deep, none is."""
+        if self._page_refusal(depth + 1, nofollow=False):
+            return []
+        judged = [self._judged(url, href, is_sitemap=True) for href in hrefs]
+        return list({link.id: link for link, reason in judged if link is not None and link.url != url and not reason}.values())
 
     def _base(self, url: str, base: str | None) -> str:
         if base is None:
@@ -203,18 +237,18 @@ class LinkReader:
         else:
             return self._judged(base, href)
         verdict = self._judged(base, href)
-        if len(key) <= self._rules.max_url_length:
+        if len(key) <= LINK_LENGTH_KEPT:
             if len(known) >= LINKS_KEPT:
                 known.clear()  # what is still on every page is soon back
             known[key] = verdict
         return verdict
 
-    def _judged(self, base: str, href: str) -> tuple[Link | None, str]:
+    def _judged(self, base: str, href: str, *, is_sitemap: bool = False) -> tuple[Link | None, str]:
         try:
             link = self._finder.resolve(base, href)
         except UrlError as refused:
             return None, str(refused)
-        return link, self._origin_refusal(origin_of(link.url)) or self._shape_refusal(link.url)
+        return link, self._origin_refusal(origin_of(link.url)) or self.shape_refusal(link.url, is_sitemap=is_sitemap)
 
     def _origin_refusal(self, origin: str) -> str:
         """Where a URL leads to; scope comes last, since a seed's redirect may leave it."""
@@ -222,13 +256,14 @@ class LinkReader:
         if reason is None:
             url = origin + "/"
             refused = self._url_refusal(url) is not None
-            reason = REFUSED_PLACE if refused else "" if self._is_in_scope(host_of(url).removesuffix(".")) else OUT_OF_SCOPE
+            reason = REFUSED_PLACE if refused else "" if self.is_in_scope(host_of(url).removesuffix(".")) else OUT_OF_SCOPE
             if len(self._origins) >= ORIGINS_KEPT:
                 self._origins.clear()
             self._origins[origin] = reason
         return reason
 
-    def _is_in_scope(self, host: str) -> bool:
+    def is_in_scope(self, host: str) -> bool:
+        """A host without the dot at its end."""
         match self._rules.scope:
             case Scope.WEB:
                 return True
@@ -237,15 +272,18 @@ class LinkReader:
             case Scope.DOMAIN:
                 return self._registrable(host) in self._scope
 
-    def _shape_refusal(self, url: str) -> str:
-        """What a URL looks like, whoever links to it."""
+    def shape_refusal(self, url: str, *, is_sitemap: bool = False) -> str:
+        """Why a URL is not followed because of what it looks like, whoever links to it; "" if it may be.
+
+        A sitemap may end as files do, and needs not be included: that is asked of the pages that it lists.
+        """
         rules = self._rules
         path = url[url.index("/", 8) :]
         query = ""
         if "?" in path:
             path, _, query = path.partition("?")
         ending = path.rfind(".") + 1
-        if ending and path[ending:].lower() in FILE_ENDINGS:
+        if ending and not is_sitemap and path[ending:].lower() in FILE_ENDINGS:
             return FILE_TYPE
         components = path.count("/") - path.endswith("/")
         if components > rules.max_path_components:
@@ -254,11 +292,15 @@ class LinkReader:
             return REPEATED_SEGMENTS
         if query and rules.max_url_params is not None and sum(map(bool, query.split("&"))) > rules.max_url_params:
             return QUERY_PARAMETERS
-        if rules.include and not any(each.search(url) for each in rules.include):
+        if rules.include and not is_sitemap and not any(each.search(url) for each in rules.include):
             return NOT_INCLUDED
         if rules.exclude and any(each.search(url) for each in rules.exclude):
             return EXCLUDED
         return ""
+
+
+def _ending(url: str) -> str:
+    return url.partition("?")[0].rpartition(".")[2].lower()
 
 
 _NONE: Final[frozenset[str]] = frozenset()
@@ -267,6 +309,13 @@ _NONE: Final[frozenset[str]] = frozenset()
 _SAME_ON_EVERY_PAGE: Final = re.compile(r"/|https?://|mailto:|tel:|javascript:", re.I).match
 #: Is relative to the folder that the page is in: with that in front of it, it is a URL and means the same.
 _SAME_IN_A_FOLDER: Final = re.compile(r"[^\0- :/?#\\][^:/?#\\]*+(?:[/?#]|\Z)").match
+
+
+def _examples(reason: str, urls: Sequence[str]) -> list[Refused]:
+    """Up to three of them, each for a share. Not the first three: a site has those on every page, and the last ones too."""
+    shown = list(dict.fromkeys((urls[0], urls[len(urls) // 2], urls[-1])))
+    shares = [len(urls) - len(shown) + 1, *(1 for _ in shown[1:])]
+    return [Refused(reason, share, url[:EXAMPLE_LENGTH_MAX]) for share, url in zip(shares, shown, strict=True)]
 
 
 def repeats(segments: list[str]) -> bool:
@@ -304,19 +353,19 @@ def _escaped(codec: str, found: re.Match[str]) -> str:
 _ESCAPED_BYTES: Final = frozenset(range(0x21)) | frozenset(b"\"#&';<>") | frozenset(range(0x7F, 0x100))
 
 
-@lru_cache(maxsize=4096)
-def registrable(host: str) -> str:
-    """The registered domain of a host, by the Public Suffix List; an address, and a name that has none, is its own."""
-    if host[:1] == "[" or host.rpartition(".")[2].isdigit():
-        return host
-    return _suffixes().privatesuffix(host) or host
-
-
-@cache
-def _suffixes() -> "PublicSuffixList":
-    from publicsuffixlist import PublicSuffixList  # a tenth of a second, which most crawls don't need
-
-    return PublicSuffixList()
+def rules_of(limits: Limits) -> LinkRules:
+    """The settings, ready for use."""
+    return LinkRules(
+        include=tuple(map(re.compile, limits.include)),
+        exclude=tuple(map(re.compile, limits.exclude)),
+        max_url_params=limits.max_url_params,
+        max_path_components=limits.max_path_components,
+        max_url_length=limits.max_url_length,
+        max_depth=limits.max_depth,
+        nofollow=limits.nofollow,
+        scope=limits.scope,
+        sitemaps=limits.sitemaps,
+    )
 
 
 class Links:
@@ -332,25 +381,18 @@ class Links:
         by_domain: bool,
     ) -> None:
         self._ledger, self._scope, self._scope_hosts = ledger, limits.scope, 0
-        rules = LinkRules(
-            include=tuple(map(re.compile, limits.include)),
-            exclude=tuple(map(re.compile, limits.exclude)),
-            max_url_params=limits.max_url_params,
-            max_path_components=limits.max_path_components,
-            max_url_length=limits.max_url_length,
-            max_depth=limits.max_depth,
-            nofollow=limits.nofollow,
-            scope=limits.scope,
-        )
         refusal = partial(url_refusal, allowed=allowed_nets)
-        self._reader = LinkReader(rules, url_refusal=refusal, registrable=registrable, by_domain=by_domain)
+        self._reader = LinkReader(rules_of(limits), url_refusal=refusal, registrable=registrable, by_domain=by_domain)
 
     async def widen(self, scope_hosts: int) -> None:
         """The gate says how many hosts are in scope: only when that has changed a look into the ledger is worth it."""
         if self._scope is not Scope.WEB and scope_hosts != self._scope_hosts:
-            hosts = (await self._ledger.crawl()).scope
-            self._reader.widen(hosts)
-            self._scope_hosts = len(hosts)
+            await self._widen()
+
+    async def _widen(self) -> None:
+        hosts = (await self._ledger.crawl()).scope
+        self._reader.widen(hosts)
+        self._scope_hosts = len(hosts)
 
     @step("worker.links")
     def followable(self, url: Url, page: Reading) -> Followable:
@@ -361,7 +403,35 @@ class Links:
             depth=url.depth,
             charset=page.charset,
             nofollow=Flag.NOFOLLOW in page.flags,
+            of_sitemaps=page.of_sitemaps,
         )
+
+    async def listed(self, url: Url, page: Reading) -> Followable:
+        """What a sitemap lists. An index under too many others lists nothing: there would be no end of it."""
+        if not page.of_sitemaps or not await self._is_nested(url):
+            return self.followable(url, page)
+        hrefs = page.parsed.hrefs
+        return Followable((), [Refused(NESTED, len(hrefs), hrefs[0][:EXAMPLE_LENGTH_MAX])] if hrefs else (), hrefs)
+
+    async def named_sitemaps(self, url: Url, named_at: str, hrefs: Sequence[str]) -> list[Url]:
+        """Sitemaps that robots.txt names, which was asked because of this URL, as links of it."""
+        if hrefs and self._scope is not Scope.WEB:  # the gate has not said yet how many hosts there are
+            await self._widen()
+        links = self._reader.named_sitemaps(hrefs, url=named_at, depth=url.depth)
+        return [Url(link.id, link.url, link.domain, url.depth + 1, parent=url.id) for link in links]
+
+    async def _is_nested(self, url: Url) -> bool:
+        levels, above = 0, url.parent
+        while above is not None and levels < INDEX_LEVELS_MAX:
+            (record,) = await self._ledger.records([above])
+            if record is None or record.facts is None:
+                break
+            if Flag.SITEMAP in record.facts.flags:
+                levels += 1
+            elif record.outcome is not Outcome.REDIRECT:
+                break
+            above = record.url.parent
+        return levels >= INDEX_LEVELS_MAX
 
     def redirect_target(self, url: Url, asked: str, location: str) -> Link | str:
         """Where a redirect leads, or why it isn't followed. A seed may be moved anywhere: its target counts as a seed."""

@@ -1,5 +1,6 @@
 """What an answer means: a page, a redirect, an end, or "not now". Pure, by its status and two headers."""
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -65,7 +66,15 @@ def header(headers: Headers, name: str) -> str | None:
 
 
 def _redirect(status: int, headers: Headers) -> Meaning:
-    targets = {value.strip() for name, value in headers if name.lower() == "location"}
+    # Bytes that are no ASCII are the server's own spelling of an escape, in whatever charset its paths are.
+    targets = {_RAW(_escaped, value.strip()) for name, value in headers if name.lower() == "location"}
     if len(targets) != 1 or targets == {""}:
         return IsEnd(Outcome.HTTP_ERROR, f"status {status} with {'no' if len(targets - {''}) == 0 else 'more than one'} target")
     return IsRedirect(targets.pop())
+
+
+def _escaped(raw: re.Match[str]) -> str:
+    return f"%{ord(raw[0]):02X}"
+
+
+_RAW: Final = re.compile(r"[\x80-\xff]").sub

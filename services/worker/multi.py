@@ -18,9 +18,8 @@ import pycurl
 #: Ended by us, not by curl, whose own codes are positive.
 CUT: Final = -1
 
-#: How many times a socket is read before its bytes are counted, and how often after that. Ordinary pages are read in fewer, and
-#: curl takes up to 330 KB a time.
-READS_BETWEEN_COUNTS: Final = 8
+#: A socket's bytes are counted each time after so many reads. Ordinary pages are read in fewer, and curl takes 256 KB a time.
+READS_BETWEEN_COUNTS: Final = 2
 
 
 class Ended(NamedTuple):
@@ -35,8 +34,8 @@ class _Watch:
     """A socket that curl waits for."""
 
     wanted: int  # curl's POLL_ bits
+    counted_from: int  # bytes that had come before: a connection serves many
     reads: int = 0
-    counted_from: int = 0  # bytes that had come when counting began
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +51,8 @@ class Multi:
         self._loop = asyncio.get_running_loop()
         self._flights: dict[pycurl.Curl, _Flight] = {}
         self._watches: dict[int, _Watch] = {}
+        self._connections_max = connections_max
+        self._released: dict[int, int] = {}  # local port → descriptor of a connection that curl keeps, or has closed since
         self._timer: asyncio.Handle | None = None
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_MAXCONNECTS, connections_max)
@@ -59,7 +60,7 @@ class Multi:
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
 
     async def perform(self, curl: pycurl.Curl, wire_bytes_max: int) -> Ended:
-        """Runs a transfer to its end, and cuts it when much more than `wire_bytes_max` has come over the wire.
+        """Runs a transfer to its end, and cuts it when a few reads more than `wire_bytes_max` have come over the wire.
 
         Headers and framing have no length that curl would check: a chunk's extension may go on for ever. When it was not the end
         of the message, and when the caller is cancelled, the connection is closed at once.
@@ -78,6 +79,26 @@ class Multi:
         if (flight := self._flights.get(curl)) is not None:
             _settle(flight.ended, Ended(CUT, words))
 
+    def is_quiet(self, local_port: int) -> bool:
+        """Whether nothing has come, no end either, on a kept connection since its last transfer. False if that can't be told.
+
+        What came since is no answer to anything, and would be taken for the next one. curl looks at connections that were idle for
+        a second, and believes the others.
+        """
+        fd = self._released.pop(local_port, None)
+        if fd is None or _local_port(fd) != local_port:
+            return False
+        borrowed = socket.socket(socket.AF_INET, socket.SOCK_STREAM, fileno=fd)
+        try:
+            borrowed.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+            return False
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        finally:
+            borrowed.detach()
+
     def close(self) -> None:
         """Closes every connection. Whoever is still waiting for a transfer is cancelled."""
         self._on_timer(-1)
@@ -95,9 +116,10 @@ class Multi:
             had = 0 if watch is None else watch.wanted
             if wanted == pycurl.POLL_REMOVE:
                 self._watches.pop(fd, None)
+                self._release(fd)
                 wanted = pycurl.POLL_NONE
             elif watch is None:
-                self._watches[fd] = _Watch(wanted)
+                self._watches[fd] = _Watch(wanted, _bytes_received(fd))
             else:
                 watch.wanted = wanted
             if (had ^ wanted) & pycurl.POLL_IN:
@@ -112,6 +134,13 @@ class Multi:
                     self._loop.remove_writer(fd)
         except Exception as error:
             self._fail(error)
+
+    def _release(self, fd: int) -> None:
+        if (port := _local_port(fd)) is not None:
+            self._released.pop(port, None)
+            self._released[port] = fd
+            if len(self._released) > 2 * self._connections_max:  # of most of which curl has closed the connection
+                del self._released[next(iter(self._released))]
 
     def _on_timer(self, ms: int) -> None:
         if self._timer is not None:
@@ -151,8 +180,6 @@ class Multi:
 
     def _count(self, fd: int, watch: _Watch) -> None:
         received = _bytes_received(fd)
-        if watch.reads == READS_BETWEEN_COUNTS:
-            watch.counted_from = received
         for curl, flight in self._flights.items():
             if received - watch.counted_from > flight.wire_bytes_max and curl.getinfo(pycurl.ACTIVESOCKET) == fd:
                 _settle(flight.ended, Ended(CUT, "much more came over the wire than a body"))
@@ -168,11 +195,29 @@ def _settle(ended: asyncio.Future[Ended], how: Ended) -> None:
         ended.set_result(how)
 
 
+def _local_port(fd: int) -> int | None:
+    """None for what is no socket: curl wakes itself up with one of those."""
+    try:
+        borrowed = socket.socket(socket.AF_INET, socket.SOCK_STREAM, fileno=fd)
+    except OSError:
+        return None
+    try:
+        port: int = borrowed.getsockname()[1]
+        return port
+    except OSError:
+        return None
+    finally:
+        borrowed.detach()
+
+
 def _bytes_received(fd: int) -> int:
     """On this connection so far, by the kernel's count. Elsewhere than on Linux nobody counts, and the deadline has to do."""
     if sys.platform != "linux":
         return 0
-    borrowed = socket.socket(socket.AF_INET, socket.SOCK_STREAM, fileno=fd)
+    try:
+        borrowed = socket.socket(socket.AF_INET, socket.SOCK_STREAM, fileno=fd)
+    except OSError:
+        return 0
     try:
         info = borrowed.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RECEIVED.stop)
     finally:

@@ -7,6 +7,9 @@ The *text* is what a reader sees of the body, with single blanks for white space
 whatever its indentation. Left out are scripts, styles, SVG, and what is shown only where scripts or frames are not: all that can
 change while the article doesn't. Links count in noscript as well, and in SVG and MathML; templates are not part of the page.
 
+The *main text* is what is left of it without the parts that are marked as the site's and not the article's: navigation, header,
+footer, side bars. Pages are compared by it, so that a menu which all of them have makes no two articles alike.
+
 Knows: HTML. Must not know: the page's URL, so links are as they stand in it; which of them are followed.
 """
 
@@ -28,6 +31,7 @@ class Parsed:
 
     title: str
     text: str
+    main: str  #: the text without what is marked as the site's own; its white space is as it comes
     hrefs: tuple[str, ...]  #: as they stand there, each once, in the page's order: of a, area, frame, iframe, in SVG and MathML
     nofollow: frozenset[str]  #: those of them that are marked rel=nofollow wherever they stand
     links_cut: bool  #: there were more than are kept
@@ -78,9 +82,12 @@ def parse(html: str, *, max_links: int = 1000, agent: str = "gossamer") -> Parse
                 refresh = None if node.mem_id in in_noscript else _refresh(attributes.get("content"))
         elif tag == "base" and base is None:
             base = _base(node.attributes.get("href"))
+    title = _title(tree)
+    text, main = _texts(tree)
     return Parsed(
-        title=_title(tree),
-        text=_text(tree),
+        title=title,
+        text=text,
+        main=main,
         hrefs=tuple(hrefs),
         nofollow=frozenset(nofollow.intersection(hrefs)),
         links_cut=links_cut,
@@ -98,6 +105,19 @@ _NO_LINKS: Final = frozenset({"link", "base", "meta", "use", "image"})
 
 #: A title stands in the body when something in front of it has closed the head.
 _UNSEEN: Final = ["script", "style", "noscript", "iframe", "svg", "title"]
+
+#: What a site says on all of its pages, by element, by role, and by the ids and classes that templates had before there were such
+#: elements. None that is also used for articles' own parts: a class `header` or `menu` may be anything.
+_SITE_ELEMENTS: Final = ["nav", "header", "footer", "aside", "menu", "dialog"]
+_SITE_ROLES: Final = frozenset({"navigation", "banner", "contentinfo", "complementary", "search", "dialog"})
+_SITE_IDS: Final = frozenset(
+    {
+        *("banner", "breadcrumb", "breadcrumbs", "footer", "header", "masthead", "menu", "nav", "navbar", "navigation"),
+        *("sidebar", "sidebar-left", "sidebar-right", "topbar"),
+    }
+)
+_SITE_CLASSES: Final = frozenset({"breadcrumbs", "footer", "navbar", "sidebar", "site-footer", "site-header"})
+_MAYBE_SITE: Final = ",".join(("body [id]", "body [role]", *(f"body .{name}" for name in sorted(_SITE_CLASSES))))
 
 
 def _ids(tree: LexborHTMLParser, selector: str) -> frozenset[int]:
@@ -153,10 +173,21 @@ def _title(tree: LexborHTMLParser) -> str:
     return "" if first is None else " ".join(first.text().split())[:TITLE_LENGTH_MAX].rstrip()
 
 
-def _text(tree: LexborHTMLParser) -> str:
-    """Takes what is not seen out of the tree: nothing else can be asked of it afterwards."""
+def _texts(tree: LexborHTMLParser) -> tuple[str, str]:
+    """Text and main text. Takes the rest out of the tree: nothing else can be asked of it afterwards."""
     body = tree.body
     if body is None:  # a page of frames
-        return ""
+        return "", ""
     tree.strip_tags(_UNSEEN)
-    return " ".join(body.text(separator=" ").split())
+    text = body.text(separator=" ")
+    tree.strip_tags(_SITE_ELEMENTS)
+    for node in tree.css(_MAYBE_SITE):
+        if _is_the_sites(node.attributes):
+            node.decompose(recursive=False)  # from the tree, not from memory: one inside of another is harmless
+    return " ".join(text.split()), body.text(separator=" ")
+
+
+def _is_the_sites(attributes: dict[str, str | None]) -> bool:
+    if (attributes.get("role") or "").lower() in _SITE_ROLES or (attributes.get("id") or "").lower() in _SITE_IDS:
+        return True
+    return not _SITE_CLASSES.isdisjoint((attributes.get("class") or "").split())

@@ -14,6 +14,7 @@ from gossamer.messages import Url
 from gossamer.outcomes import Outcome
 from gossamer.records import Visit
 from services.worker.download import Answer, Downloader, Request, Trouble
+from services.worker.lease import Lease
 from services.worker.pacing import Pace
 
 #: More than a worker ever has on its agenda at once; the longest unused goes first.
@@ -30,20 +31,23 @@ class Requests:
         self,
         downloader: Downloader,
         clock: Clock,
+        lease: Lease,
         *,
         delay_s: float,
         page_bytes: int,
         deadline_s: float,
         least_gap_s: dict[str, float],
+        sitemaps: bool = False,
     ) -> None:
-        self._downloader, self._clock = downloader, clock
+        self._downloader, self._clock, self._lease = downloader, clock, lease
         self._delay_s, self._page_bytes, self._deadline_s = delay_s, page_bytes, deadline_s
+        self._sitemaps = sitemaps
         self._paces: OrderedDict[str, Pace] = OrderedDict()
         self._last_start: OrderedDict[str, float] = OrderedDict()
         self._least_gap_s = least_gap_s  # by domain, between two starts: what a server would have seen
 
     async def page(self, url: Url, asked: str, go: Go) -> tuple[Answer | Trouble, Visit]:
-        request = Request(asked, go.allowance_bytes, self._page_bytes, self._deadline_s, types=True)
+        request = Request(asked, go.allowance_bytes, self._page_bytes, self._deadline_s, types=True, sitemaps=self._sitemaps)
         return await self._ask(url.domain, request)
 
     async def robots(self, url: Url, asked: str, go: Go) -> tuple[Answer | Trouble, Visit]:
@@ -60,6 +64,7 @@ class Requests:
 
     @step("worker.download")
     async def _ask(self, domain: str, request: Request) -> tuple[Answer | Trouble, Visit]:
+        self._lease.check()
         result = await self._downloader.fetch(request)
         now = self._clock.monotonic()
         if result.started_at is not None:

@@ -6,7 +6,7 @@ answers differently the second time gains nothing. Knows: DNS, and what may be d
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +15,7 @@ import pycares
 
 from gossamer.clock import Clock
 from gossamer.outcomes import Outcome
-from services.worker.addresses import Network, address_in, name_refusal, port_refusal, refusal
+from services.worker.addresses import Network, address_in, name_refusal, own_refusal, port_refusal, refusal
 
 DEADLINE_S: Final = 10.0
 NAMES_MAX: Final = 10_000
@@ -74,11 +74,13 @@ class Resolver:
         lookup: Lookup,
         clock: Clock,
         allowed: Sequence[Network] = (),
+        own: Collection[tuple[str, int]] = (),
         *,
         deadline_s: float = DEADLINE_S,
         names_max: int = NAMES_MAX,
     ) -> None:
-        self._lookup, self._clock, self._allowed = lookup, clock, tuple(allowed)
+        """`own`: the servers that the crawl stands on, which no page may lead to, whatever networks are allowed."""
+        self._lookup, self._clock, self._allowed, self._own = lookup, clock, tuple(allowed), own
         self._deadline_s, self._names_max = deadline_s, names_max
         self._known: dict[str, tuple[float, Resolution]] = {}  # until when
         self._asking: dict[str, asyncio.Task[Resolution]] = {}
@@ -92,7 +94,7 @@ class Resolver:
             task = asyncio.create_task(self._ask(name), name=f"resolve {name}")
             self._asking[name] = task
             task.add_done_callback(lambda _: self._asking.pop(name))
-        return await asyncio.shield(self._asking[name])
+        return self._but_for_own(host, port, await asyncio.shield(self._asking[name]))
 
     def known(self, host: str, port: int) -> Resolution | None:
         """What can be said at once, without a query: refused ports and names, addresses, and names that are remembered."""
@@ -101,9 +103,9 @@ class Resolver:
         name = host.removesuffix(".")
         remembered = self._known.get(name)
         if remembered is not None and self._clock.monotonic() < remembered[0]:
-            return remembered[1]
+            return self._but_for_own(host, port, remembered[1])
         if (literal := address_in(host)) is not None:
-            return self._remember(name, self._judged([str(literal)]), TTL_MAX_S)
+            return self._but_for_own(host, port, self._remember(name, self._judged([str(literal)]), TTL_MAX_S))
         if (reason := name_refusal(host, self._allowed)) is not None:
             return Unresolved(Outcome.URL_REFUSED, reason)
         return None
@@ -136,6 +138,12 @@ class Resolver:
             if (reason := refusal(address, self._allowed)) is not None:
                 return Unresolved(Outcome.ADDRESS_REFUSED, reason)
         return Resolved(tuple(dict.fromkeys(addresses))[:ADDRESSES_MAX])
+
+    def _but_for_own(self, host: str, port: int, resolution: Resolution) -> Resolution:
+        if self._own and isinstance(resolution, Resolved):
+            reason = own_refusal(host, port, resolution.addresses, self._own)
+            return resolution if reason is None else Unresolved(Outcome.URL_REFUSED, reason)
+        return resolution
 
     def _remember(self, name: str, resolution: Resolution, ttl_s: float) -> Resolution:
         self._known.pop(name, None)

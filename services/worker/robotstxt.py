@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple
 
-from gossamer.outcomes import Outcome
 from gossamer.urls import identity
 
 AGENT: Final = "gossamer"
@@ -24,30 +23,46 @@ BYTES_MAX: Final = 500 * 1024
 #: No rule is longer; a line that is has no business here.
 LINE_LENGTH_MAX: Final = 16 * 1024
 
+#: Rules with `*` or `$` in them: each is tried on each URL of the host, and 30,000 of them take a tenth of a second. Real files
+#: have some hundred. Which of more than these to leave out is not for us to say, so then all is forbidden.
+PATTERNS_MAX: Final = 3_000
+
 
 # --- What an answer to the request for robots.txt means ---
 
 
 class Meaning(Enum):
     READ = "read"  #: it has a text; an empty one allows everything
-    MOVED = "moved"  #: up to five hops are followed; beyond them it counts as not there
+    MOVED = "moved"  #: up to five hops are followed; beyond them, and where none is named, it counts as not there
     ALLOWS_ALL = "allows all"  #: there is none
     NOT_NOW = "not now"  #: it may well be there: nothing is asked for until it can be read
-    DENIES_ALL = "denies all"  #: it can't be asked for, so neither can the rest
 
 
-def meaning(answer: int | Outcome) -> Meaning:
-    """Of a status, or of the failure that took its place."""
-    if isinstance(answer, Outcome):
-        refused = answer in (Outcome.ADDRESS_REFUSED, Outcome.URL_REFUSED)
-        return Meaning.DENIES_ALL if refused else Meaning.NOT_NOW
-    if 200 <= answer <= 299:
+def meaning(status: int) -> Meaning:
+    """Of a status. A failure in its place means *not now*, or is final: the transport tells (`Trouble.again`)."""
+    if 200 <= status <= 299:
         return Meaning.READ
-    if 300 <= answer <= 399:
+    if 300 <= status <= 399:
         return Meaning.MOVED
-    if 400 <= answer <= 499 and answer != 429:
+    if 400 <= status <= 499 and status != 429:
         return Meaning.ALLOWS_ALL
     return Meaning.NOT_NOW
+
+
+def kept_s(headers: Iterable[tuple[str, str]]) -> float:
+    """How long the answer is gone by: what its `Cache-Control` says, within bounds (RFC 9309, section 2.4)."""
+    said = ",".join(value for name, value in headers if name.lower() == "cache-control").lower()
+    if "no-store" in said or "no-cache" in said:
+        return KEPT_S_MIN
+    age = _MAX_AGE(said)
+    return KEPT_S if age is None else min(max(float(age[1]), KEPT_S_MIN), KEPT_S)
+
+
+#: A little less than the day that the RFC allows: workers look for what is new every few minutes.
+KEPT_S: Final = 23.5 * 3600.0
+#: Shorter, and robots.txt would be asked for between any two pages of a slow site.
+KEPT_S_MIN: Final = 300.0
+_MAX_AGE: Final = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?([0-9]{1,12})").search
 
 
 # --- From bytes to rules ---
@@ -125,6 +140,7 @@ class Rules:
 
     crawl_delay_s: float | None = None  #: the longest that is asked for
     sitemaps: tuple[str, ...] = ()
+    group: str = ""  #: whose rules they are: our own token, `*`, or nobody's
     _plain: Mapping[str, _Rule] = field(default_factory=dict)  #: by what a path begins with
     _lengths: tuple[int, ...] = ()  #: of those, the longest first
     _patterns: tuple[_Pattern, ...] = ()  #: the longest first, and Allow first of equals
@@ -191,8 +207,8 @@ def read_rules(text: str, agent: str = AGENT) -> Rules:
             rules_began = True
             for each in agents:
                 groups[each].append(line)
-    ours = groups.get(agent, groups.get("*", []))
-    return _compiled(ours, tuple(sitemaps))
+    ours = next((each for each in (agent, "*") if each in groups), "")
+    return _compiled(ours, groups.get(ours, []), tuple(sitemaps))
 
 
 class _Line(NamedTuple):
@@ -214,7 +230,7 @@ def _lines(text: str) -> Iterator[_Line]:
             yield _Line(number, known, value.strip())
 
 
-def _compiled(lines: Iterable[_Line], sitemaps: tuple[str, ...]) -> Rules:
+def _compiled(group: str, lines: Iterable[_Line], sitemaps: tuple[str, ...]) -> Rules:
     delays_s: list[float] = []
     plain: dict[str, _Rule] = {}
     patterns: list[_Pattern] = []
@@ -233,9 +249,12 @@ def _compiled(lines: Iterable[_Line], sitemaps: tuple[str, ...]) -> Rules:
                 patterns.append(_Pattern(rule, length, head, middle, tail, ends))
             elif head not in plain or rule.allow:
                 plain[head] = rule
+    if len(patterns) > PATTERNS_MAX:
+        plain, patterns = {"/": _Rule(False, f"{len(patterns)} rules with * or $, more than are read")}, []
     return Rules(
         crawl_delay_s=max(delays_s, default=None),
         sitemaps=sitemaps,
+        group=group,
         _plain=plain,
         _lengths=tuple(sorted({len(each) for each in plain}, reverse=True)),
         _patterns=tuple(sorted(patterns, key=lambda each: (-each.length, not each.rule.allow))),

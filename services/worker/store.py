@@ -3,14 +3,12 @@
 A page waits a moment for company, since a segment costs as much as many pages in it; its domain does not wait with it.
 """
 
-import random
 from collections.abc import Sequence
 from typing import Final
 
 from gossamer.clock import Clock
 from gossamer.crash import step
 from gossamer.messages import Url
-from gossamer.patience import persist
 from gossamer.ports.blobs import BlobRef, Blobs, Capture
 from gossamer.together import Together
 from services.worker.download import Answer
@@ -21,13 +19,13 @@ LINGER_S: Final = 0.05
 
 
 class Store:
-    def __init__(self, blobs: Blobs, clock: Clock, rng: random.Random) -> None:
-        self._blobs, self._clock, self._rng = blobs, clock, rng
-        self._put = Together(self._put_all, most=SEGMENT_PAGES, linger_s=LINGER_S, clock=clock, full=_is_full)
+    def __init__(self, blobs: Blobs, clock: Clock) -> None:
+        self._clock = clock
+        self._put = Together(blobs.put, most=SEGMENT_PAGES, linger_s=LINGER_S, clock=clock, full=_is_full)
 
     @step("worker.store")
     async def __call__(self, url: Url, answer: Answer) -> BlobRef:
-        """Where the page lies, once it is safely there. A store that is away is waited for."""
+        """Where the page lies, once it is safely there. A store that is away is waited for (by the port)."""
         # When the request went out, by the clock on the wall.
         fetched_at = self._clock.now() - (self._clock.monotonic() - answer.started_at)
         return await self._put(Capture(url.url, fetched_at, answer.status, answer.headers, answer.body, answer.address))
@@ -35,10 +33,6 @@ class Store:
     def hurry(self) -> None:
         """Nothing else is on its way: don't wait for company."""
         self._put.hurry()
-
-    async def _put_all(self, captures: Sequence[Capture]) -> Sequence[BlobRef]:
-        refs: list[BlobRef] = await persist(lambda: self._blobs.put(captures), "blobs", self._clock, self._rng)
-        return refs
 
 
 def _is_full(captures: Sequence[Capture]) -> bool:

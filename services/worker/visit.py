@@ -23,7 +23,7 @@ from gossamer.errors import ModuleFailed, SettingsError
 from gossamer.module import CrawlInfo, Module
 from gossamer.outcomes import Flag
 from gossamer.page import Page
-from services.worker.blame import blame
+from services.role.blame import blame
 from services.worker.lone_task import call_within
 from services.worker.lone_thread import LoneThread
 from services.worker.plugins import Loaded

@@ -7,16 +7,19 @@ was frozen, or cut off) drops all that it holds and registers again.
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Final
 
 from gossamer.clock import Clock
 from gossamer.errors import Fenced
+from gossamer.hints import Hints
 from gossamer.messages import Url
-from gossamer.ports.broker import Broker, Subscription, worker_queue
+from gossamer.notes import note_name
+from gossamer.ports.broker import Broker, worker_queue
 from gossamer.ports.ledger import Ledger
-from gossamer.records import Seat
+from gossamer.records import UNRANKED, CrawlRecord, CrawlStatus, Seat
 from services.worker.agenda import Agenda, take
+from services.worker.lease import Lease
 from services.worker.walk import Steps, approach, settle
 
 log = logging.getLogger("gossamer.worker")
@@ -30,7 +33,7 @@ TAILS_MAX: Final = 256
 IDLE_S: Final = 1.0
 
 #: Makes the steps of a walk for one seat, and closes what they opened.
-Equip = Callable[[Seat, Agenda], AbstractAsyncContextManager[Steps]]
+Equip = Callable[[Lease, Agenda], AbstractAsyncContextManager[Steps]]
 
 
 class Worker:
@@ -42,67 +45,89 @@ class Worker:
         broker: Broker,
         clock: Clock,
         equip: Equip,
+        note: Callable[[], str],
         *,
         process: str,
         parallel: int,
         queue_size: int,
         lease_s: float,
     ) -> None:
-        self._ledger, self._broker, self._clock, self._equip = ledger, broker, clock, equip
+        self._ledger, self._broker, self._clock, self._equip, self._note = ledger, broker, clock, equip, note
         self._process, self._parallel, self._queue_size, self._lease_s = process, parallel, queue_size, lease_s
-        self._draining = False
+        self._drained = asyncio.Event()
+        self._noted = ""  # what was left in the ledger last
         self._news = asyncio.Event()  # something may be taken up: a URL came, a walk ended, a domain is free
 
     def drain(self) -> None:
         """Take no more; finish what is in flight; hand the rest back."""
-        self._draining = True
+        self._drained.set()
         self._news.set()
 
     async def run(self) -> None:
-        """Until it is drained or cancelled."""
+        """Until it is drained or cancelled, or the crawl has ended."""
         formerly: Seat | None = None
-        while not self._draining:
-            seat = await self._ledger.register(self._process, formerly)
+        while not self._drained.is_set():
+            asked_at = self._clock.monotonic()
+            seat = await self._register(formerly)
+            if seat is None:
+                return
             try:
-                await self._serve(seat)
+                await self._serve(Lease(self._ledger, seat, self._clock, self._lease_s, asked_at))
             except* Fenced:
                 log.warning("worker.fenced", extra={"worker": seat.worker})
             formerly = seat
 
-    async def _serve(self, seat: Seat) -> None:
-        """What a worker does on one seat, until it is drained. Raises `Fenced`, in a group, when the seat is lost."""
-        agenda, queue = Agenda(), worker_queue(seat.worker)
-        await self._broker.declare({queue: self._queue_size})
-        hints = await self._broker.subscribe([queue], PREFETCH)
+    async def _register(self, formerly: Seat | None) -> Seat | None:
+        """A seat; None if this worker is to end before there is one: the ledger may be away for long."""
+        registering = asyncio.ensure_future(self._ledger.register(self._process, formerly))
+        drained = asyncio.ensure_future(self._drained.wait())
         try:
-            async with self._equip(seat, agenda) as steps, asyncio.TaskGroup() as tasks:
+            await asyncio.wait((registering, drained), return_when=asyncio.FIRST_COMPLETED)
+            return registering.result() if registering.done() else None
+        finally:
+            drained.cancel()
+            registering.cancel()
+
+    async def _serve(self, lease: Lease) -> None:
+        """What a worker does on one seat, until it is drained. Raises `Fenced`, in a group, when the seat is lost."""
+        seat, agenda, queue = lease.seat, Agenda(), worker_queue(lease.seat.worker)
+        hints = Hints(self._broker, {queue: self._queue_size}, PREFETCH, self._clock)
+        self._noted = ""
+
+        async def renewed(crawl: CrawlRecord) -> None:
+            if crawl.status is CrawlStatus.ENDED:
+                self.drain()
+            await self._leave_note(seat)
+
+        try:
+            async with self._equip(lease, agenda) as steps, asyncio.TaskGroup() as tasks:
                 loops = [
-                    tasks.create_task(self._keep_lease(seat), name="lease"),
+                    tasks.create_task(lease.keep(renewed), name="lease"),
                     tasks.create_task(self._take_hints(hints, queue, agenda), name="hints"),
                     tasks.create_task(self._ask(seat, agenda), name="asking"),
                 ]
                 await self._walk_all(agenda, steps)
                 for loop in loops:
                     loop.cancel()
-            await self._ledger.release(seat)
+            with suppress(TimeoutError):  # a ledger that is away is not waited for: when the lease is over it does the same
+                async with asyncio.timeout(self._lease_s):
+                    await self._leave_note(seat)
+                    await self._ledger.release(seat)
         finally:
             await hints.close()
 
-    async def _keep_lease(self, seat: Seat) -> None:
-        while True:
-            await self._clock.sleep(self._lease_s / 3)
-            await self._ledger.renew(seat)
+    async def _leave_note(self, seat: Seat) -> None:
+        """What whoever watches the crawl should know of this worker, if it is not what was left already."""
+        if (note := self._note()) != self._noted:
+            await self._ledger.note(note_name(seat), note)
+            self._noted = note
 
-    async def _take_hints(self, hints: Subscription, queue: str, agenda: Agenda) -> None:
+    async def _take_hints(self, hints: Hints, queue: str, agenda: Agenda) -> None:
         while True:
-            if not await hints.wait(WAIT_S):
-                continue
-            deliveries = hints.take(queue, TAKE)
-            urls, unreadable = take(deliveries)
-            self._take_up(agenda, urls)
-            await hints.ack(deliveries)  # at once: the ledger already says that they are ours
-            for error in unreadable:
-                log.warning("hint.unreadable", extra={"queue": queue, "error": str(error)})
+            if await hints.wait(WAIT_S):
+                urls, deliveries, unreadable = take(hints, queue, TAKE)
+                self._take_up(agenda, urls)
+                await hints.done(deliveries, unreadable)  # at once: the ledger already says that they are ours
 
     async def _ask(self, seat: Seat, agenda: Agenda) -> None:
         """Whoever is idle asks; and everybody once a lease, since a hint may have been lost among others."""
@@ -111,10 +136,10 @@ class Worker:
             await self._clock.sleep(IDLE_S)
             now = self._clock.monotonic()
             if not len(agenda) or now - asked_at >= self._lease_s:
-                self._take_up(agenda, await self._ledger.held(seat))
+                self._take_up(agenda, [(url, UNRANKED) for url in await self._ledger.held(seat)])
                 asked_at = now
 
-    def _take_up(self, agenda: Agenda, urls: list[Url]) -> None:
+    def _take_up(self, agenda: Agenda, urls: list[tuple[Url, int]]) -> None:
         if urls:
             agenda.add(urls)
             self._news.set()
@@ -123,9 +148,9 @@ class Worker:
         """Starts walks while there are slots and domains that may be asked; returns when it drains and all have ended."""
         self._heads = self._tails = 0
         async with asyncio.TaskGroup() as tasks:
-            while not (self._draining and not self._heads and not self._tails):
+            while not (self._drained.is_set() and not self._heads and not self._tails):
                 self._news.clear()
-                slots = 0 if self._draining or self._tails >= TAILS_MAX else self._parallel - self._heads
+                slots = 0 if self._drained.is_set() or self._tails >= TAILS_MAX else self._parallel - self._heads
                 for url in agenda.next(self._clock.monotonic(), slots) if slots > 0 else ():
                     self._heads += 1
                     steps.hand.take_up(url)
