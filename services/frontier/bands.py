@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gossamer.crash import step
-from gossamer.messages import Ranked, Url, encode
+from gossamer.messages import Ranked, Url, encode, in_hints
 from gossamer.ports.broker import Broker, band_queue
 
 PRIORITY_MAX = 100
@@ -31,11 +31,12 @@ class BandTable:
 
 @step("frontier.band")
 async def publish(broker: Broker, table: BandTable, ranked: Sequence[tuple[Url, int]]) -> list[tuple[Url, int]]:
-    """Hints at each URL in the band of its priority, one message a band; returns those that a full band refused."""
+    """Hints at each URL in the band of its priority; returns those that a full band refused."""
     refused: list[tuple[Url, int]] = []
     for band, urls in _by_band(table, ranked).items():
-        if not await broker.publish(band_queue(band), [encode(Ranked(tuple(urls)))]):
-            refused += urls
+        hints = list(in_hints(urls))
+        taken = await broker.publish(band_queue(band), [encode(Ranked(each)) for each in hints])
+        refused += [pair for each in hints[taken:] for pair in each]
     return refused
 
 

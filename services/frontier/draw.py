@@ -1,22 +1,32 @@
 """The draw: which band is read next. Better bands more often, and the worst one still.
 
-The law, in one sentence: a number 0 … 100 is drawn as 100 · u² with u even in 0 … 1, so with ten bands the best is read in 32 %
-of the draws and the worst in 5 %; and whichever band has not been drawn for `PATIENCE` draws is drawn next, whatever the number.
+A number 0 … 100 is drawn, and the band of that priority read: by the law `square` as 100 · u² with u even in 0 … 1, so with ten
+bands the best is read in 32 % of the draws and the worst in 5 %; by `even` as 100 · u; by `strict` always as 0. Whichever band has
+not been drawn for `PATIENCE` draws is drawn next, whatever the number: so each is read once in 1,000 draws, by construction.
 Time and randomness are handed in: with the same seed and the same inputs the order is the same.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from gossamer.settings import Law
 from services.frontier.bands import PRIORITY_MAX, BandTable
 
+#: As many bands as there may be, 100, fit between it and a thousand, should all of them be overdue at once.
 PATIENCE: Final = 900
+
+#: How far down a number that is even in 0 … 1 leads.
+LAWS: Final[Mapping[Law, Callable[[float], float]]] = {
+    Law.SQUARE: lambda even: even**2,
+    Law.EVEN: lambda even: even,
+    Law.STRICT: lambda even: 0.0,
+}
 
 
 class Draw:
-    def __init__(self, table: BandTable, rng: random.Random) -> None:
-        self._table, self._rng = table, rng
+    def __init__(self, table: BandTable, rng: random.Random, law: Law = Law.SQUARE) -> None:
+        self._table, self._rng, self._law = table, rng, LAWS[law]
         self._waited = [0] * table.bands
 
     def band(self, ready: Sequence[bool]) -> int | None:
@@ -24,7 +34,9 @@ class Draw:
         if not any(ready):
             return None
         overdue = max(range(len(ready)), key=lambda band: self._waited[band] if ready[band] else -1)
-        drawn = overdue if self._waited[overdue] >= PATIENCE else self._table.band(int(PRIORITY_MAX * self._rng.random() ** 2))
+        drawn = (
+            overdue if self._waited[overdue] >= PATIENCE else self._table.band(int(PRIORITY_MAX * self._law(self._rng.random())))
+        )
         chosen = nearest(drawn, ready)
         for band in range(len(ready)):
             self._waited[band] = 0 if band == chosen else self._waited[band] + ready[band]

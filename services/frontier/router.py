@@ -3,23 +3,21 @@
 Draws only while some worker has room: the backlog stays in bands and ledger.
 """
 
-import logging
 from collections.abc import Sequence
 
 from gossamer.answers import RouteAnswer, Unrouted
 from gossamer.clock import Clock
 from gossamer.crash import step
-from gossamer.errors import MessageError
+from gossamer.hints import Hints, read
 from gossamer.ids import WorkerId
-from gossamer.messages import Ranked, Routed, Url, decode, encode
-from gossamer.ports.broker import Broker, Delivery, Subscription, band_queue, worker_queue
+from gossamer.messages import Ranked, Routed, Url, encode, in_hints
+from gossamer.ports.broker import Broker, band_queue, worker_queue
 from gossamer.ports.ledger import Ledger
 from services.frontier.bands import BandTable
 from services.frontier.draw import Draw
 
-log = logging.getLogger("gossamer.frontier")
-
-TAKE = 8
+#: Messages: some hundreds of URLs for the ledger to route in one go.
+TAKE = 4
 WAIT_S = 1.0
 #: How long the router waits for room once no worker has any.
 FULL_S = 0.05
@@ -29,30 +27,38 @@ class Routing:
     """One loop of the frontier."""
 
     def __init__(self, broker: Broker, ledger: Ledger, table: BandTable, draw: Draw, clock: Clock) -> None:
-        self._broker, self._ledger, self._table, self._draw, self._clock = broker, ledger, table, draw, clock
+        self._broker, self._ledger, self._draw, self._clock = broker, ledger, draw, clock
+        self._queues = table.queues()
+        self.busy = False  #: something is in hand
 
-    async def run(self, bands: Subscription) -> None:
-        queues = self._table.queues()
+    async def run(self, bands: Hints) -> None:
         while True:
             if not await bands.wait(WAIT_S):
                 continue
-            band = self._draw.band([bands.ready(queue) > 0 for queue in queues])
-            if band is None:
-                continue
-            deliveries = bands.take(band_queue(band), TAKE)
-            full = await self.handle(deliveries)
-            await bands.ack(deliveries)
+            self.busy = True
+            full = await self.turn(bands)
+            self.busy = False
             if full:
                 await self._clock.sleep(FULL_S)
 
-    async def handle(self, deliveries: Sequence[Delivery]) -> bool:
+    async def turn(self, bands: Hints) -> bool:
+        """One draw. Whether the workers are full."""
+        band = self._draw.band([bands.ready(queue) > 0 for queue in self._queues])
+        if band is None:
+            return False
+        deliveries = bands.take(band_queue(band), TAKE)
+        ranked, unreadable = read(deliveries, Ranked)
+        full = await self.handle([pair for each in ranked for pair in each.urls])
+        await bands.done(deliveries, unreadable)
+        return full
+
+    async def handle(self, ranked: Sequence[tuple[Url, int]]) -> bool:
         """Whether the workers are full."""
-        ranked = _ranked(deliveries)
         answers = await self.route(ranked)
-        routed: dict[WorkerId, list[Url]] = {}
-        for (url, _), answer in zip(ranked, answers, strict=True):
+        routed: dict[WorkerId, list[tuple[Url, int]]] = {}
+        for pair, answer in zip(ranked, answers, strict=True):
             if not isinstance(answer, Unrouted):
-                routed.setdefault(answer, []).append(url)
+                routed.setdefault(answer, []).append(pair)
         await send(self._broker, routed)
         return Unrouted.NO_ROOM in answers
 
@@ -62,17 +68,7 @@ class Routing:
 
 
 @step("frontier.send")
-async def send(broker: Broker, routed: dict[WorkerId, list[Url]]) -> None:
-    """One message a worker. A refused hint is no loss: the worker asks the ledger what it holds."""
+async def send(broker: Broker, routed: dict[WorkerId, list[tuple[Url, int]]]) -> None:
+    """A refused hint is no loss: the worker asks the ledger what it holds."""
     for worker, urls in routed.items():
-        await broker.publish(worker_queue(worker), [encode(Routed(tuple(urls)))])
-
-
-def _ranked(deliveries: Sequence[Delivery]) -> list[tuple[Url, int]]:
-    ranked: list[tuple[Url, int]] = []
-    for delivery in deliveries:
-        try:
-            ranked += decode(delivery.body, Ranked).urls
-        except MessageError as error:
-            log.warning("hint.unreadable", extra={"queue": delivery.queue, "error": str(error)})
-    return ranked
+        await broker.publish(worker_queue(worker), [encode(Routed(each)) for each in in_hints(urls)])

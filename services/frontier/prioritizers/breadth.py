@@ -7,5 +7,6 @@ from gossamer.messages import Url
 DEPTH_STEP = 10  #: a band a click, with ten bands
 
 
-def breadth(urls: Sequence[Url]) -> list[int]:
-    return [min(url.depth * DEPTH_STEP, 100) for url in urls]
+class Breadth:
+    def __call__(self, urls: Sequence[Url]) -> list[int]:
+        return [min(url.depth * DEPTH_STEP, 100) for url in urls]

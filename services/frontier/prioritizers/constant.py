@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from gossamer.messages import Url
+from gossamer.records import UNRANKED
 
 
-def constant(urls: Sequence[Url]) -> list[int]:
-    return [50] * len(urls)
+class Constant:
+    def __call__(self, urls: Sequence[Url]) -> list[int]:
+        return [UNRANKED] * len(urls)
