@@ -18,7 +18,7 @@ from gossamer.records import CrawlStatus
 from gossamer.states import State
 from services.controller.display import News, Pace, trouble, waiting, why
 from services.controller.engines import Snapshot
-from services.controller.summary import modules
+from services.controller.summary import modules, ranking
 from services.controller.wording import safe, several, size, span, tallies
 
 WORKERS_SHOWN: Final = 8
@@ -88,6 +88,9 @@ def _lines(snapshot: Snapshot, rate: float, seconds: float) -> Iterator[_Line]:
         yield "errors", tallies(errors), "yellow"
     for label, shown in modules(snapshot.modules):
         yield label, shown, "red"
+    api = snapshot.frontier.rank_api
+    for label, shown in ranking(snapshot.frontier):
+        yield label, shown, "" if api is not None and api.away_since is None else "yellow"
 
 
 def bar(part: int, whole: int) -> str:

@@ -14,8 +14,10 @@ from typing import Any, Final, NoReturn
 
 from gossamer import __version__
 from gossamer.errors import SettingsError
+from gossamer.kept import RAISED
 from gossamer.settings import BY_KEY, GROUPS, PREFIX, Loaded, Setting, load
 from services.controller.exits import Exit
+from services.controller.export.files import Target
 
 PROG: Final = "controller.py"
 COMMAND: Final = f"python {PROG}"
@@ -61,10 +63,38 @@ class Stop:
     where: Where
 
 
-Command = Say | Start | Resume | Status | Stop
+@dataclass(frozen=True, slots=True)
+class DeadLetters:
+    where: Where
+    json: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    url: str
+    where: Where | None  #: None: no crawl is asked, because settings are given
+    loaded: Loaded | None  #: to go by if no crawl is asked, or none is here; None: a crawl is named
+    json: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    where: Where
+    target: Target
+    force: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Up:
+    """What the environment of a stack's controller asks for."""
+
+    start: Start | None  #: None: it names no seed
+
+
+Command = Say | Start | Resume | Status | Stop | Explain | Export | DeadLetters | Up
 
 #: What `resume` takes besides the crawl's own settings. Anything else would make of one crawl two halves of different ones.
-RESUMABLE: Final = ("max_pages", "max_bytes", "report", "log")
+RESUMABLE: Final = (*RAISED, "report", "log")
 
 
 def read(argv: Sequence[str], environ: Mapping[str, str]) -> Command:
@@ -122,11 +152,81 @@ def _read_stop(argv: Sequence[str], environ: Mapping[str, str]) -> Command:
     return given if isinstance(given, Say) else Stop(_where(given, environ))
 
 
+def _read_explain(argv: Sequence[str], environ: Mapping[str, str]) -> Command:
+    parser = _verb_parser("explain", _EXPLAIN_TEXT, before=" URL")
+    parser.add_argument("url", nargs="?", help=argparse.SUPPRESS)
+    parser.add_argument("--json", action="store_true", help="as one JSON object")
+    for setting in BY_KEY.values():
+        if setting.key != "state":  # which names a crawl here
+            _add(parser, setting, hidden=True)
+    parser.add_argument("--config", metavar="FILE", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    given = _parse(parser, argv)
+    if isinstance(given, Say):
+        return given
+    url, json = given.pop("url"), given.pop("json")
+    if url is None:
+        raise SettingsError(f"explain needs a URL: {COMMAND} explain https://example.com/")
+    named = given["crawl"] is not None or given["state"] is not None
+    where = _where(given, environ)
+    if not given:
+        loaded = None if where != Where() else load({}, environ, None)
+        return Explain(url, where, loaded, json)
+    if named:
+        flag = next((BY_KEY[key].flag for key in given if key in BY_KEY), "--config")
+        why = "is for an answer without a crawl, and a crawl has its own settings"
+        raise SettingsError(f"{flag} {why}; leave out the one or the other")
+    config = given.pop("config", None)
+    return Explain(url, None, load(given, environ, Path(config) if config else None), json)
+
+
+def _read_export(argv: Sequence[str], environ: Mapping[str, str]) -> Command:
+    parser = _verb_parser("export", _EXPORT_TEXT)
+    parser.add_argument("--warc", metavar="FILE", help="where to: a name that ends in .warc.gz")
+    parser.add_argument("--force", action="store_true", help="write over files that exist")
+    given = _parse(parser, argv)
+    if isinstance(given, Say):
+        return given
+    if given["warc"] is None:
+        raise SettingsError(f"export needs a file: {COMMAND} export --warc pages.warc.gz")
+    return Export(_where(given, environ), Target.at(Path(given["warc"])), given["force"])
+
+
+def _read_dead_letters(argv: Sequence[str], environ: Mapping[str, str]) -> Command:
+    parser = _verb_parser("dead-letters", _DEAD_LETTERS_TEXT)
+    parser.add_argument("--json", action="store_true", help="as one JSON object")
+    given = _parse(parser, argv)
+    if isinstance(given, Say):
+        return given
+    return DeadLetters(_where(given, environ), given["json"])
+
+
+def _read_up(argv: Sequence[str], environ: Mapping[str, str]) -> Command:
+    parser = _new_parser(f"{PROG} up", f"{COMMAND} up", _UP_TEXT, "")
+    _add_help(parser.add_argument_group("Besides"))
+    given = _parse(parser, argv)
+    if isinstance(given, Say):
+        return given
+    seeds = environ.get("SEED", "").split()
+    if not seeds and not any(environ.get(BY_KEY[key].variable, "").strip() for key in ("seed", "seeds")):
+        return Up(None)
+    words = [word for seed in seeds for word in ("--seed", seed)]
+    words += [word for module in environ.get("MODULE", "").split() for word in ("--module", module)]
+    if workers := environ.get("WORKERS", "").strip():
+        words += ["--workers", workers]
+    start = _read_start(words, environ)
+    assert isinstance(start, Start)
+    return Up(start)
+
+
 _VERBS: Final[Mapping[str, _Verb]] = MappingProxyType(
     {
         "resume": _Verb(_read_resume, "goes on where it ended, was stopped or was killed, with its own settings"),
         "status": _Verb(_read_status, "shows how it stands; with --json for programs"),
         "stop": _Verb(_read_stop, "ends it gently: what is in flight is finished"),
+        "explain": _Verb(_read_explain, "explain URL: what became of it and why, or what would; also without a crawl"),
+        "export": _Verb(_read_export, "copies its pages into one WARC archive, with an index"),
+        "up": _Verb(_read_up, "in a stack of containers: crawls what SEED, WORKERS and MODULE name"),
+        "dead-letters": _Verb(_read_dead_letters, "lists what was set aside: unreadable messages, pages that end workers"),
     }
 )
 
@@ -159,8 +259,8 @@ def _start_parser() -> _Parser:
     return parser
 
 
-def _verb_parser(verb: str, text: str) -> _Parser:
-    parser = _new_parser(f"{PROG} {verb}", f"{COMMAND} {verb} [--crawl ID | --state DIR] [option ...]", text, "")
+def _verb_parser(verb: str, text: str, before: str = "") -> _Parser:
+    parser = _new_parser(f"{PROG} {verb}", f"{COMMAND} {verb}{before} [--crawl ID | --state DIR] [option ...]", text, "")
     section = parser.add_argument_group("Which crawl (the latest one here, unless it is named)")
     section.add_argument("--crawl", metavar="ID", help="the one in ./crawls/ID")
     section.add_argument("--state", metavar="DIR", help="the one in DIR")
@@ -194,7 +294,7 @@ def _heading(title: str) -> str:
     return f"{name} ({what})" if what else name
 
 
-def _add(section: argparse._ArgumentGroup, setting: Setting, *, show_default: bool = True) -> None:
+def _add(section: argparse._ActionsContainer, setting: Setting, *, show_default: bool = True, hidden: bool = False) -> None:
     default = setting.show(setting.default)
     text = f"{setting.help} ({default})" if show_default and default not in ("", "none") else setting.help
     section.add_argument(
@@ -202,8 +302,10 @@ def _add(section: argparse._ArgumentGroup, setting: Setting, *, show_default: bo
         dest=setting.key,
         metavar=setting.kind.metavar,
         action="append" if setting.many else "store",
+        nargs=None if setting.kind.bare is None else "?",
+        const=setting.kind.bare,
         default=argparse.SUPPRESS,
-        help=text.replace("%", "%%"),
+        help=argparse.SUPPRESS if hidden else text.replace("%", "%%"),
     )
 
 
@@ -298,11 +400,34 @@ To begin with:
       only shows the settings and what would be asked first
 
 Verbs, for a crawl that exists (the latest one here, unless --crawl or --state names another):
-""" + "".join(f"  {name:<8} {verb.help}\n" for name, verb in _VERBS.items())
+""" + "".join(f"  {name:<12} {verb.help}\n" for name, verb in _VERBS.items())
 
 _RESUME_TEXT: Final = """\
 Goes on with a crawl that was stopped or killed, or that a budget ended. It keeps its own settings and modules; budgets can be
 raised. A crawl that is complete stays as it is."""
+
+_EXPLAIN_TEXT: Final = f"""\
+Says what became of a URL and why: its state, the page that it was found on, what each rule says of it, its domain's clock, its
+outcome. Of a URL that the crawl never saw it says what would become of it. Changes nothing, and asks nothing of the web.
+
+Without a crawl, if there is none here or settings are given, it is answered by settings alone: any of a start, --config too.
+  {COMMAND} explain 'https://example.com/a?b=1'
+      in the latest crawl here
+  {COMMAND} explain 'https://example.com/a?b=1' --seed https://example.com/ --scope host --max-url-params 3
+      in a crawl that would be started so"""
+
+_EXPORT_TEXT: Final = """\
+Copies the pages that a crawl has stored into one WARC archive (FILE.warc.gz) and writes an index beside it (FILE.cdxj), so that
+replay and research tools read them. While the crawl runs, too: then it is what was stored when the export began."""
+
+_DEAD_LETTERS_TEXT: Final = """\
+Lists what a crawl set aside so that it could do no harm: messages that nobody could read, and pages that were in flight each time
+their worker died. Changes nothing."""
+
+_UP_TEXT: Final = """\
+The controller of a stack whose frontier and workers run in containers of their own (docker-compose.yml). Crawls what SEED,
+WORKERS, MODULE and the settings in the environment name, and ends with the crawl's exit code; without SEED it says how to give
+one, and waits."""
 
 _SPELLINGS: Final = f"""\
 Every setting can also be given in the environment ({PREFIX}MAX_PAGES=50) and in the file of --config (max_pages = 50); a flag

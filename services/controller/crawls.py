@@ -1,8 +1,8 @@
 """A crawl's folder: where it lies, whose it is, and who is at work in it.
 
 `./crawls/<id>/`, or the folder of `--state`. The engine keeps its own files there; ours are two. `crawl.json` says what was asked
-for (id and seeds) and makes the folder a crawl's; `lock` is held by the process that runs the crawl, with its number in it, and
-is void the moment that process is dead, however it died.
+for (id, engine and seeds) and makes the folder a crawl's; `lock` is held by the process that runs the crawl, with its number in
+it, and is void the moment that process is dead, however it died.
 Knows: folders and names. Must not know: how a crawl stands (its ledger does), or what its settings are.
 """
 
@@ -21,6 +21,7 @@ from typing import Final, TextIO
 
 from gossamer.errors import SettingsError
 from gossamer.ids import CrawlId
+from gossamer.settings import Engine
 from services.controller.whole import write_whole
 
 #: Under the directory that the command is called in.
@@ -43,6 +44,7 @@ class Place:
     id: CrawlId
     folder: Path
     seeds: tuple[str, ...]  #: in the form that is requested
+    engine: Engine = Engine.EMBEDDED  #: where its ledger is to be looked for
 
 
 def new_id(now: float, host: str, token: str) -> CrawlId:
@@ -54,16 +56,23 @@ def new_id(now: float, host: str, token: str) -> CrawlId:
     return CrawlId(id)
 
 
+def named_id(name: str) -> CrawlId:
+    """The id that somebody else chose. Raises `SettingsError` for what can't be one: it names folders, queues and keys."""
+    if not _ID(name):
+        raise SettingsError(f"CRAWL is {name[:60]!r}; it takes up to 100 small letters, digits and hyphens")
+    return CrawlId(name)
+
+
 @contextmanager
-def begin(id: CrawlId, state: Path | None, seeds: Sequence[str]) -> Iterator[Place]:
+def begin(id: CrawlId, state: Path | None, seeds: Sequence[str], engine: Engine = Engine.EMBEDDED) -> Iterator[Place]:
     """Makes the folder of a new crawl, and holds its lock. Raises `SettingsError` if there is something in it already."""
-    place = Place(id, state or CRAWLS / id, tuple(seeds))
+    place = Place(id, state or CRAWLS / id, tuple(seeds), engine)
     with _refused_if_it_fails(place.folder):
         place.folder.mkdir(parents=True, exist_ok=True)
     with hold(place.folder):
         with _refused_if_it_fails(place.folder):
             _refuse_used(place.folder)
-            write_whole(place.folder / _ABOUT, json.dumps({"id": id, "seeds": seeds}, indent=1) + "\n")
+            write_whole(place.folder / _ABOUT, json.dumps({"id": id, "engine": engine, "seeds": seeds}, indent=1) + "\n")
         yield place
 
 
@@ -118,6 +127,11 @@ def all_here() -> list[Place]:
     return [place for *_, place in sorted(found, key=lambda each: each[:2])]
 
 
+def untouched_s(place: Place, now: float) -> float:
+    """How long ago the crawl was last started or resumed here."""
+    return now - (place.folder / _LOCK).stat().st_mtime
+
+
 def remove(place: Place) -> None:
     """Deletes the folder with all that is in it. For whoever holds its lock."""
     shutil.rmtree(place.folder, ignore_errors=True)
@@ -126,9 +140,9 @@ def remove(place: Place) -> None:
 def _read(folder: Path) -> Place:
     try:
         about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
-        id, seeds = about["id"], tuple(about["seeds"])
+        id, seeds, engine = about["id"], tuple(about["seeds"]), Engine(about["engine"])
         if _ID(id) and all(isinstance(seed, str) for seed in seeds):
-            return Place(CrawlId(id), folder, seeds)
+            return Place(CrawlId(id), folder, seeds, engine)
     except OSError:
         raise SettingsError(f"there is no crawl in {folder}") from None
     except (ValueError, KeyError, TypeError):

@@ -17,11 +17,12 @@ from types import TracebackType
 from typing import Final, Protocol, Self, TextIO
 
 from gossamer.clock import Clock
+from gossamer.notes import ModuleNote, RankApiNote
 from gossamer.outcomes import Outcome
 from gossamer.records import CrawlStatus, DomainRecord
 from gossamer.settings import Log
 from services.controller.engines import Snapshot
-from services.controller.wording import safe, several, size, span, tallies
+from services.controller.wording import moment, safe, several, size, span, tallies
 
 LINE_EVERY_S: Final = 5.0
 RATE_OVER_S: Final = 10.0
@@ -129,6 +130,10 @@ def line(snapshot: Snapshot, rate: float) -> str:
     if errors := trouble(snapshot):
         parts.append(f"errors: {tallies(errors)}")
     parts += [f"module {safe(name)}: {several(each.failures, 'failure')}" for name, each in snapshot.modules.items()]
+    if (plugin := snapshot.frontier.prioritizer) is not None:
+        parts.append(f"prioritizer: {several(plugin.failures, 'failure')}")
+    if (api := snapshot.frontier.rank_api) is not None and api.away_since is not None:
+        parts.append(f"rank API: away since {moment(api.away_since)}, asked {several(api.asked, 'time')}")
     if snapshot.status.status is CrawlStatus.DRAINING:
         parts.append("ending")
     return ", ".join(parts)
@@ -152,7 +157,14 @@ def progress(snapshot: Snapshot, rate: float) -> dict[str, object]:
             {"id": each.id, "load": each.load, "domains": snapshot.domains_owned.get(each.id, 0)} for each in snapshot.workers
         ],
         "modules": {name: {"failures": each.failures, "off": each.switched_off} for name, each in snapshot.modules.items()},
+        "rank_api": told(snapshot.frontier.rank_api),
+        "prioritizer": told(snapshot.frontier.prioritizer),
     }
+
+
+def told(note: RankApiNote | ModuleNote | None) -> dict[str, object] | None:
+    """A note of a frontier's as fields; None if there is nothing to be said."""
+    return None if note is None else {name: getattr(note, name) for name in note.__struct_fields__}
 
 
 def trouble(snapshot: Snapshot) -> dict[str, int]:

@@ -26,6 +26,7 @@ class Exit(IntEnum):
     UNREACHABLE = 4, "a server, or the disk, that the crawl stands on can't be reached"
     SEEDS_FAILED = 5, "every seed failed"
     STALLED = 6, "stalled: URLs are open, none of them waits for a time, and nothing has moved for minutes"
+    INCOMPLETE = 7, "export: pages are missing, gone from the store or damaged there; the others were copied"
     INTERRUPTED = 130, "interrupted by Ctrl-C or SIGTERM; `resume` goes on from there"
 
 

@@ -10,17 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from gossamer.errors import SettingsError, UrlError
-from gossamer.settings import Engine, Settings
+from gossamer.settings import Settings
 from gossamer.settings import Start as StartSettings
 from gossamer.urls import requested
 
 
 def checked(settings: Settings) -> Settings:
     """The same settings, with every seed in `start.seeds`, in the form that is requested. Raises `SettingsError`."""
-    if settings.storage.engine is not Engine.EMBEDDED:
-        raise SettingsError(f"--engine {settings.storage.engine} is not there yet; it takes embedded")
-    if settings.fetching.similarity is not None:
-        raise SettingsError("--similarity takes off alone for now: near-duplicates are not looked for yet")
     if settings.output.report is not None:
         _check_writable(settings.output.report)
     seeds = tuple(dict.fromkeys(_seeds(settings.start, settings.links.max_url_length)))
@@ -43,10 +39,10 @@ def _requested(text: str, where: str, length_max: int) -> str:
         return requested(text, length_max=length_max)
     except UrlError as refusal:
         shown = repr(text if len(text) <= 60 else text[:60] + "…")
-        raise SettingsError(f"{where} {shown} can't be a seed: {refusal}{_hint(text)}") from None
+        raise SettingsError(f"{where} {shown} can't be a seed: {refusal}{hint(text)}") from None
 
 
-def _hint(text: str) -> str:
+def hint(text: str) -> str:
     """`example.com` is what people type, and browsers take."""
     if "://" in text or not {".", ":"} & set(text):
         return ""

@@ -29,6 +29,7 @@ class Report:
     domains: int
     seconds: float
     outcomes: Mapping[str, int]
+    budgets: Mapping[str, int]
     refused: Mapping[str, int]
 
 
@@ -45,6 +46,7 @@ def report_of(crawl: CrawlId, outcome: CrawlOutcome, counts: Counts | None, *, w
         domains=counts.domains if counts else 0,
         seconds=round(seconds, 3),
         outcomes=most_first({str(outcome): count for outcome, count in counts.outcomes.items()}) if counts else {},
+        budgets=most_first(counts.budgets) if counts else {},
         refused=most_first(counts.refused) if counts else {},
     )
 

@@ -15,7 +15,7 @@ from gossamer.records import Counts
 from gossamer.settings import Log, Settings
 from services.controller import crawls, report
 from services.controller.crawls import Place
-from services.controller.display import Display, News, logs_shown, open_display
+from services.controller.display import Display, News, logs_shown, open_display, told
 from services.controller.engines import Ended, Snapshot, Stop
 from services.controller.exits import Exit, exit_of
 from services.controller.outside import Outside
@@ -44,7 +44,8 @@ async def run(place: Place, settings: Settings, outside: Outside, *, resume: boo
                 raise
         made = _report(place, ended.outcome, ended.counts, settings, seconds())
         told = _leave_report(made, settings, display)
-        text = summary(place, ended, seconds=made.seconds)
+        before = seen.stored_first(ended.counts) if resume else 0
+        text = summary(place, ended, seconds=made.seconds, before=before)
         if settings.output.log is Log.JSON:
             display.tell(News("crawl.ended", text, _ending(made, ended)))
     if settings.output.log is not Log.JSON:
@@ -55,8 +56,8 @@ async def run(place: Place, settings: Settings, outside: Outside, *, resume: boo
 
 async def _run(place: Place, settings: Settings, outside: Outside, seen: "_Seen", stop: Stop, *, resume: bool) -> Ended:
     try:
-        engine = await outside.maker().open_engine(settings, place.id, place.folder, resume=resume)
-    except SettingsError:
+        engine = await outside.maker(place.engine).open_engine(settings, place.id, place.folder, resume=resume)
+    except Exception:
         if not resume:
             crawls.remove(place)  # a crawl that could not begin is none
         raise
@@ -66,15 +67,21 @@ async def _run(place: Place, settings: Settings, outside: Outside, seen: "_Seen"
 
 
 class _Seen:
-    """Hands snapshots on, and keeps the last one's counts for a run that dies."""
+    """Hands snapshots on, and keeps the last one's counts for a run that dies, the first one's for one that goes on."""
 
     def __init__(self, display: Display) -> None:
         self.display = display
         self.counts: Counts | None = None
+        self._first: Counts | None = None
 
     def watch(self, snapshot: Snapshot) -> None:
         self.counts = snapshot.counts
+        self._first = self._first or snapshot.counts
         self.display.show(snapshot)
+
+    def stored_first(self, ended: Counts) -> int:
+        """Pages that were there when this run began. A run so short that nobody looked stored none."""
+        return (self._first or ended).stored
 
 
 @contextmanager
@@ -128,6 +135,8 @@ def _ending(made: Report, ended: Ended) -> dict[str, object]:
         **asdict(made),
         "least_gap_s": dict(ended.least_gap_s),
         "modules": {name: asdict(each) for name, each in ended.modules.items()},
+        "rank_api": told(ended.frontier.rank_api),
+        "prioritizer": told(ended.frontier.prioritizer),
         "stalled_on": [record.url.url for record in ended.stalled_on],
         "outputs": list(ended.outputs),
         "kept_until": ended.record.kept_until,

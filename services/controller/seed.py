@@ -6,13 +6,10 @@ Adding is idempotent, so a controller that died in between does it again; a seed
 from collections.abc import Callable, Sequence
 
 from gossamer.crash import step
-from gossamer.messages import Found, Url, encode
+from gossamer.messages import Found, Url, encode, in_hints
 from gossamer.ports.broker import URLS, Broker
 from gossamer.ports.ledger import Ledger
-from gossamer.urls import domain_of, host_of, identity, requested, url_id
-
-#: URLs in one hint.
-HINT = 50
+from gossamer.urls import domain_of, host_of, identity, requested, sites_of, url_id
 
 
 def seeds(texts: Sequence[str], registrable: Callable[[str], str] | None) -> list[Url]:
@@ -22,12 +19,12 @@ def seeds(texts: Sequence[str], registrable: Callable[[str], str] | None) -> lis
 
 
 @step("controller.seed")
-async def add(ledger: Ledger, urls: Sequence[Url]) -> list[Url]:
+async def add(ledger: Ledger, urls: Sequence[Url], registrable: Callable[[str], str]) -> list[Url]:
     """Those that were not known."""
-    return await ledger.add(urls, sorted({host_of(url.url) for url in urls}))
+    hosts = {host_of(url.url).removesuffix(".") for url in urls}
+    return await ledger.add(urls, sorted(hosts), sites_of(hosts | {url.domain for url in urls}, registrable))
 
 
 @step("controller.announce")
 async def announce(broker: Broker, urls: Sequence[Url]) -> None:
-    bodies = [encode(Found(tuple(urls[start : start + HINT]))) for start in range(0, len(urls), HINT)]
-    await broker.publish(URLS, bodies)
+    await broker.publish(URLS, [encode(Found(each)) for each in in_hints(urls)])

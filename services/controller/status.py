@@ -7,10 +7,11 @@ from typing import Final
 from gossamer.records import CrawlStatus
 from services.controller.cli import COMMAND
 from services.controller.crawls import Place
-from services.controller.display import waiting, why
+from services.controller.display import told, waiting, why
+from services.controller.engines import ended_as
 from services.controller.reading import Glance
 from services.controller.report import most_first
-from services.controller.summary import going_on, in_words, laid_out, naming, tally
+from services.controller.summary import going_on, in_words, laid_out, naming, ranking, tally
 from services.controller.wording import safe, several
 
 DOMAINS_SHOWN: Final = 5
@@ -20,6 +21,7 @@ def status_text(place: Place, glance: Glance) -> str:
     lines = [
         *tally(glance.record, glance.counts),
         *_at_work(glance),
+        *ranking(glance.frontier),
         ("state", safe(str(place.folder), 500)),
         _next(place, glance),
     ]
@@ -32,7 +34,7 @@ def status_json(place: Place, glance: Glance) -> str:
         "crawl": place.id,
         "status": record.status,
         "process": glance.process,
-        "outcome": record.outcome,
+        "outcome": ended_as(record, counts),
         "pages": counts.stored,
         "max_pages": record.rules.max_pages,
         "bytes": counts.used_bytes,
@@ -43,8 +45,11 @@ def status_json(place: Place, glance: Glance) -> str:
         "open": counts.open,
         "states": {state.name.lower(): count for state, count in counts.states.items()},
         "outcomes": most_first({str(outcome): count for outcome, count in counts.outcomes.items()}),
+        "budgets": most_first(counts.budgets),
         "refused": most_first(counts.refused),
         "workers": [{"id": each.id, "load": each.load} for each in glance.workers] if glance.process is not None else [],
+        "rank_api": told(glance.frontier.rank_api),
+        "prioritizer": told(glance.frontier.prioritizer),
         "created_at": record.created_at,
         "kept_until": record.kept_until,
         "folder": str(place.folder),
@@ -56,8 +61,9 @@ def _head(place: Place, glance: Glance) -> str:
     record = glance.record
     if glance.process is not None:
         return f"Crawl {place.id} {_DOING[record.status]}, in process {glance.process}."
-    if record.status is CrawlStatus.ENDED and record.outcome is not None:
-        return f"Crawl {place.id}: {in_words(record.outcome, glance.counts)}."
+    outcome = ended_as(record, glance.counts)
+    if record.status is CrawlStatus.ENDED and outcome is not None:
+        return f"Crawl {place.id}: {in_words(outcome, glance.counts)}."
     return f"Crawl {place.id} does not run: it was killed, {several(glance.counts.open, 'URL')} still open."
 
 

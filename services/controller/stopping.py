@@ -3,6 +3,8 @@
 from typing import Final
 
 from gossamer.outcomes import CrawlOutcome
+from gossamer.records import CrawlStatus
+from gossamer.settings import Engine
 from services.controller.crawls import Place, runner
 from services.controller.exits import Exit
 from services.controller.outside import Outside
@@ -18,7 +20,7 @@ TELL_EVERY_S: Final = 5.0
 
 async def stop(place: Place, outside: Outside) -> Exit:
     """Returns when the run has ended, or when that takes too long."""
-    if runner(place.folder) is None:
+    if runner(place.folder) is None and not await _stands_open(place, outside):
         outside.stdout.write(f"There is nothing to stop.\n{status_text(place, await glance(place, outside))}")
         return Exit.DONE
     async with ledger_of(place, outside) as ledger:
@@ -34,7 +36,7 @@ async def stop(place: Place, outside: Outside) -> Exit:
 async def _ended(place: Place, outside: Outside) -> bool:
     clock = outside.clock
     began_s = told_s = clock.monotonic()
-    while runner(place.folder) is not None:
+    while runner(place.folder) is not None or await _stands_open(place, outside):
         now_s = clock.monotonic()
         if now_s - began_s > PATIENCE_S:
             return False
@@ -43,3 +45,15 @@ async def _ended(place: Place, outside: Outside) -> bool:
             outside.stderr.write(f"{(await glance(place, outside)).counts.fetching:,} in flight ...\n")
         await clock.sleep(LOOK_EVERY_S)
     return True
+
+
+async def _stands_open(place: Place, outside: Outside) -> bool:
+    """Whether roles elsewhere may be at work on it though no controller looks after it; then it is ended from here."""
+    if place.engine is Engine.EMBEDDED or runner(place.folder) is not None:
+        return False
+    async with ledger_of(place, outside) as ledger:
+        record = await ledger.crawl()
+        if record.status is CrawlStatus.DRAINING:
+            await ledger.reap()  # whoever died with a page in hand must not hold the end up
+            record = await ledger.end()
+        return record.status is not CrawlStatus.ENDED

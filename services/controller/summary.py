@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Final, assert_never
 
+from gossamer.notes import FrontierNote, RankApiNote
 from gossamer.outcomes import CrawlOutcome
 from gossamer.records import Counts, CrawlRecord
 from gossamer.states import State
@@ -19,15 +20,18 @@ from services.controller.wording import moment, safe, several, size, span, talli
 FEW: Final = 5
 
 
-def summary(place: Place, ended: Ended, *, seconds: float) -> str:
-    """The end of a run: what came of it, where that is, and how to go on."""
+def summary(place: Place, ended: Ended, *, seconds: float, before: int = 0) -> str:
+    """The end of a run: what came of it, where that is, and how to go on. `before`: pages that earlier runs stored."""
     head = f"Crawl {place.id}: {in_words(ended.outcome, ended.counts)}."
-    rate = f", {ended.counts.stored / seconds:,.1f} pages a second" if seconds > 0 and ended.counts.stored else ""
+    pages = ended.counts.stored - before
+    rate = f", {pages / seconds:,.1f} pages a second" if seconds > 0 and pages else ""
     lines = [
         *tally(ended.record, ended.counts),
         ("time", f"{span(seconds)} in this run{rate}"),
         *_gaps(ended.least_gap_s),
         *modules(ended.modules),
+        *ranking(ended.frontier),
+        *_why_failed(place, ended.outcome),
         *(("open", safe(f"{record.state.name.lower()} {record.url.url}")) for record in ended.stalled_on[:FEW]),
         *(("output", safe(str(path), 500)) for path in ended.outputs),
         ("state", safe(str(place.folder), 500)),
@@ -67,14 +71,41 @@ def tally(record: CrawlRecord, counts: Counts) -> Iterator[tuple[str, str]]:
         yield "URLs", f"{counts.open:,} open: {tallies(states)}"
     if counts.outcomes:
         yield "outcomes", tallies(counts.outcomes)
+    if counts.budgets:
+        yield "budgets", f"URLs left out: {tallies(_by_rule(counts.budgets))}"
     if counts.refused:
-        yield "refused", f"links not followed: {tallies(counts.refused)}"
+        yield "refused", f"links not followed: {tallies(_by_rule(counts.refused))}"
+
+
+def _by_rule(counts: Mapping[str, int]) -> Mapping[str, int]:
+    """A budget's reason has its number in it, which beside a count would be one too many."""
+    by_rule: dict[str, int] = {}
+    for reason, count in counts.items():
+        rule = reason.partition(":")[0]
+        by_rule[rule] = by_rule.get(rule, 0) + count
+    return by_rule
 
 
 def modules(trouble: Mapping[str, ModuleTrouble]) -> Iterator[tuple[str, str]]:
     for name, each in trouble.items():
         off = ", switched off" if each.switched_off else ""
         yield "module", f"{safe(name)}: {several(each.failures, 'failure')}{off}; the last: {safe(each.last)}"
+
+
+def ranking(frontier: FrontierNote) -> Iterator[tuple[str, str]]:
+    """What there is to say of a prioritizer that is not ours, and of the rank API."""
+    if (trouble := frontier.prioritizer) is not None:
+        off = ", switched off" if trouble.switched_off else ""
+        yield "plug-in", f"prioritizer: {several(trouble.failures, 'failure')}{off}; the last: {safe(trouble.last)}"
+    if (api := frontier.rank_api) is not None:
+        yield "rank API", rank_api(api)
+
+
+def rank_api(api: RankApiNote) -> str:
+    asked = f"asked {several(api.asked, 'time')}"
+    if api.away_since is None:
+        return f"{asked}, {several(api.ranked, 'domain')} ranked"
+    return f"away since {moment(api.away_since)}, {asked}; URLs are ranked without it: {safe(api.last)}"
 
 
 def going_on(place: Place, record: CrawlRecord, outcome: CrawlOutcome | None) -> tuple[str, str]:
@@ -99,6 +130,12 @@ def naming(place: Place) -> str:
 
 def laid_out(head: str, lines: list[tuple[str, str]]) -> str:
     return head + "\n" + "".join(f"  {label:<9} {text}\n" for label, text in lines)
+
+
+def _why_failed(place: Place, outcome: CrawlOutcome) -> Iterator[tuple[str, str]]:
+    """Who has no page at all wants the reason, which an outcome's name is not."""
+    if outcome is CrawlOutcome.FAILED and place.seeds:
+        yield "why", safe(f"{COMMAND} explain {shlex.quote(place.seeds[0])} {naming(place)}", 2_500)
 
 
 def _gaps(least_gap_s: Mapping[str, float]) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Protocol
 
 from gossamer.ids import CrawlId, WorkerId
-from gossamer.outcomes import CrawlOutcome
+from gossamer.notes import NOTHING_TO_SAY, FrontierNote
+from gossamer.outcomes import CrawlOutcome, Outcome
 from gossamer.records import Counts, CrawlRecord, DomainRecord, UrlRecord, WorkerRecord
 from gossamer.settings import Settings
 
@@ -38,6 +39,7 @@ class Snapshot:
     domains_owned: Mapping[WorkerId, int]
     modules: Mapping[str, ModuleTrouble]  #: those that are in trouble
     now: float  #: by the ledger's clock
+    frontier: FrontierNote = NOTHING_TO_SAY  #: what frontiers say of prioritizer and rank API
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,7 @@ class Ended:
     seeds_failed: bool  #: no seed, nor anything that one redirects to, could be had
     stalled_on: Sequence[UrlRecord]  #: some of those that are open, if the crawl stalled
     outputs: Sequence[Path]  #: the files that were merged
+    frontier: FrontierNote = NOTHING_TO_SAY
 
     @property
     def outcome(self) -> CrawlOutcome:
@@ -58,6 +61,17 @@ class Ended:
         if self.seeds_failed and self.record.outcome is CrawlOutcome.COMPLETE:
             return CrawlOutcome.FAILED
         return self.record.outcome or CrawlOutcome.STOPPED
+
+
+def nothing_was_had(counts: Counts) -> bool:
+    """No URL is open any more, and none of them was a page."""
+    had = (Outcome.DONE, Outcome.DUPLICATE, Outcome.NO_CONTENT)
+    return not counts.open and not any(counts.outcomes.get(outcome) for outcome in had)
+
+
+def ended_as(record: CrawlRecord, counts: Counts) -> CrawlOutcome | None:
+    """How a crawl ended, for whoever looks later: the same that its last run was told. None: it has not."""
+    return CrawlOutcome.FAILED if record.outcome is CrawlOutcome.COMPLETE and nothing_was_had(counts) else record.outcome
 
 
 @dataclass(frozen=True, slots=True)
