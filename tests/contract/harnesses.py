@@ -4,11 +4,15 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from uuid import uuid4
 
+from adapters.distributed.ledger import RedisLedger, connect
 from adapters.embedded.ledger import SqliteLedger
 from gossamer.clock import ManualClock
+from gossamer.ids import CrawlId
 from gossamer.ports.ledger import Ledger
 from gossamer.testing.harness import LedgerHarness
+from tests.servers import redis_url
 
 
 class SqliteHarness:
@@ -30,4 +34,30 @@ class SqliteHarness:
         shutil.rmtree(self._folder)
 
 
-LEDGERS: dict[str, Callable[[], LedgerHarness]] = {"sqlite": SqliteHarness}
+class RedisHarness:
+    """A ledger on the server that all tests share, under a name of its own, with the clock in the test's hand."""
+
+    def __init__(self, url: str | None = None) -> None:
+        self.crawl = CrawlId(f"test-{uuid4().hex}")
+        self.client = connect(url or redis_url())
+        self.clock = ManualClock()
+        self.ledger: Ledger = RedisLedger(self.client, self.crawl, self.clock)
+
+    def now(self) -> float:
+        return self.clock.now()
+
+    async def advance(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+    async def keys(self) -> list[str]:
+        """All that the server has of this crawl."""
+        return [key.decode() async for key in self.client.scan_iter(match=f"gossamer:{{{self.crawl}}}:*", count=1000)]
+
+    async def close(self) -> None:
+        await self.ledger.close()
+        if keys := await self.keys():
+            await self.client.unlink(*keys)
+        await self.client.aclose()
+
+
+LEDGERS: dict[str, Callable[[], LedgerHarness]] = {"sqlite": SqliteHarness, "redis": RedisHarness}

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import secrets
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -11,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from adapters.distributed.blobs import S3Blobs
 from adapters.embedded.blobs import DirectoryBlobs
-from gossamer.clock import ManualClock
+from gossamer.clock import ManualClock, SystemClock
 from gossamer.errors import BlobsUnavailable
 from gossamer.ids import CrawlId
-from gossamer.ports.blobs import Blobs
+from gossamer.ports.blobs import BlobRef, Blobs
 from gossamer.testing.blobs import NEIGHBOUR, OURS, BlobsContract, OpenBlobs, all_gone, capture, gunzip, none_gone, put_one
+from tests.servers import s3_credentials, s3_url
 
 
 @asynccontextmanager
@@ -32,13 +35,28 @@ async def directory(room: Path) -> AsyncIterator[OpenBlobs]:
         await blobs.close()
 
 
+@asynccontextmanager
+async def s3(room: Path) -> AsyncIterator[OpenBlobs]:
+    opened: list[S3Blobs] = []
+    url, keys = f"{s3_url()}/{secrets.token_hex(8)}", s3_credentials()
+
+    async def open_blobs(crawl: CrawlId) -> Blobs:
+        access_key, secret_key = keys.access_key, keys.secret_key
+        opened.append(S3Blobs(url, crawl, clock=SystemClock(), ttl_s=0.0, access_key=access_key, secret_key=secret_key))
+        return opened[-1]
+
+    yield open_blobs
+    for blobs in opened:
+        await blobs.close()
+
+
 @dataclass(frozen=True, slots=True)
 class Adapter:
     open: Callable[[Path], AbstractAsyncContextManager[OpenBlobs]]
 
 
 class TestBlobs(BlobsContract):
-    @pytest.fixture(params=[pytest.param(Adapter(directory), id="directory")])
+    @pytest.fixture(params=[pytest.param(Adapter(directory), id="directory"), pytest.param(Adapter(s3), id="s3")])
     def adapter(self, request: pytest.FixtureRequest) -> Adapter:
         chosen: Adapter = request.param
         return chosen
@@ -229,6 +247,8 @@ class TestDurability:
             await blobs.put([capture()])
         with pytest.raises(BlobsUnavailable):
             await blobs.segments()
+        with pytest.raises(BlobsUnavailable):
+            await blobs.copies([BlobRef(f"{number:016d}-00000000", 0, 1, bytes(32)) for number in range(3)])
         await blobs.close()
 
 

@@ -1,17 +1,23 @@
 """The broker's contract over every adapter, and what the memory broker promises beyond it."""
 
+import secrets
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.distributed.broker import WINDOW, RabbitBroker
 from adapters.embedded.broker import MemoryBroker
 from gossamer.errors import BrokerUnavailable
+from gossamer.ids import CrawlId
 from gossamer.ports.broker import Broker, Delivery
+from gossamer.settings import QueueType
 from gossamer.testing.broker import STEPS, Allowance, BrokerContract, Connect, Step
+from tests.servers import rabbitmq_url
 
 
 @asynccontextmanager
@@ -24,6 +30,22 @@ async def memory() -> AsyncIterator[Connect]:
     yield connect
 
 
+@asynccontextmanager
+async def rabbitmq(queue_type: QueueType) -> AsyncIterator[Connect]:
+    url, crawl = rabbitmq_url(), CrawlId(f"contract-{secrets.token_hex(6)}")
+    opened: list[RabbitBroker] = []
+
+    async def connect() -> Broker:
+        opened.append(RabbitBroker(url, crawl, queue_type=queue_type, expires_s=300))
+        return opened[-1]
+
+    yield connect
+    for broker in opened:
+        with suppress(BrokerUnavailable):  # the test has closed it
+            await broker.remove()
+        await broker.close()
+
+
 @dataclass(frozen=True, slots=True)
 class Adapter:
     open: Callable[[], AbstractAsyncContextManager[Connect]]
@@ -31,7 +53,13 @@ class Adapter:
 
 
 class TestBroker(BrokerContract):
-    @pytest.fixture(params=[pytest.param(Adapter(memory, Allowance()), id="memory")])
+    @pytest.fixture(
+        params=[
+            pytest.param(Adapter(memory, Allowance()), id="memory"),
+            pytest.param(Adapter(partial(rabbitmq, QueueType.CLASSIC), Allowance()), id="rabbitmq-classic"),
+            pytest.param(Adapter(partial(rabbitmq, QueueType.QUORUM), Allowance(overshoot=WINDOW)), id="rabbitmq-quorum"),
+        ]
+    )
     def adapter(self, request: pytest.FixtureRequest) -> Adapter:
         chosen: Adapter = request.param
         return chosen
