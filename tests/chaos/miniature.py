@@ -136,7 +136,7 @@ def dot() -> None:
 
 
 def seeds() -> Sequence[Url]:
-    return [Url(*link(0))]
+    return [link(0).found()]
 
 
 async def main(folder: Path) -> None:

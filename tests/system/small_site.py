@@ -3,6 +3,9 @@
 import asyncio
 import sys
 
+#: A second host, with the same port.
+NEIGHBOUR = "127.0.3.5"
+
 HEAD = "<!doctype html><title>{0}</title><p>This is {0}, and nothing else is.</p>"
 HOME = HEAD.format("home") + "".join(
     f'<a href="{href}">x</a>'
@@ -21,7 +24,7 @@ HOME = HEAD.format("home") + "".join(
 )
 
 
-def answer(target: str) -> tuple[str, str, str]:
+def answer(target: str, port: int) -> tuple[str, str, str]:
     """Status, headers beyond the length, body."""
     html = "Content-Type: text/html\r\n"
     if target.startswith("/loop"):
@@ -36,6 +39,11 @@ def answer(target: str) -> tuple[str, str, str]:
         case "/x?utm_source=a":
             return "301 Moved Permanently", "Location: /x\r\n", ""
         case "/x" | "/from-noindex":
+            return "200 OK", html, HEAD.format(target)
+        case "/neighbour":  # to pages of another host, which have nothing but themselves
+            links = "".join(f'<a href="http://{NEIGHBOUR}:{port}/n{number}">x</a>' for number in range(3))
+            return "200 OK", html, HEAD.format(target) + links
+        case "/n0" | "/n1" | "/n2":
             return "200 OK", html, HEAD.format(target)
         case "/noindex":
             page = '<meta name=robots content=noindex><a href="/from-noindex">x</a>'
@@ -55,7 +63,7 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         while line := await reader.readline():
             while await reader.readline() not in (b"\r\n", b""):
                 pass
-            status, headers, body = answer(line.split()[1].decode())
+            status, headers, body = answer(line.split()[1].decode(), writer.get_extra_info("sockname")[1])
             writer.write(f"HTTP/1.1 {status}\r\n{headers}Content-Length: {len(body)}\r\n\r\n{body}".encode())
             await writer.drain()
     except ConnectionError:
@@ -66,7 +74,9 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 async def main() -> None:
     server = await asyncio.start_server(serve, "127.0.3.4", 0)
-    sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
+    port = server.sockets[0].getsockname()[1]
+    await asyncio.start_server(serve, NEIGHBOUR, port)
+    sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
 

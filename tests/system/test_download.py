@@ -5,10 +5,10 @@ import contextlib
 import errno
 import gzip
 import os
-import random
 import socket
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from ipaddress import ip_network
 from types import SimpleNamespace
 
@@ -19,7 +19,7 @@ from gossamer.outcomes import Outcome
 from services.worker.decode import Undecodable, decode
 from services.worker.download import READ_BYTES, Answer, Downloader, Request, Trouble
 from services.worker.resolve import Record, Resolved, Resolver
-from tests.system.peers import Connection, Script, closes, drips, floods, listening, replies, resets, silent, spells, until
+from tests.hostile.peers import Connection, Script, closes, drips, floods, listening, replies, resets, silent, until
 
 CAP = 500_000
 LOOPBACK = [ip_network("127.0.0.0/8")]
@@ -80,25 +80,6 @@ def chunked(body: bytes) -> bytes:
     return HTML + CHUNKED + b"%x\r\n" % len(body) + body + b"\r\n0\r\n\r\n"
 
 
-async def answers_before_it_is_asked(connection: Connection) -> None:
-    await connection.send(WHOLE)
-    await connection.request()
-    await connection.hold()
-
-
-async def half_closes(connection: Connection) -> None:
-    await connection.request()
-    await connection.send(WHOLE)
-    connection.writer.write_eof()
-    await connection.hold()
-
-
-async def stops_reading(connection: Connection) -> None:
-    raw: socket.socket = connection.writer.get_extra_info("socket")
-    raw.shutdown(socket.SHUT_RD)
-    await asyncio.sleep(0.05)
-
-
 DONE = Outcome.DONE
 NO_CONTENT = Outcome.NO_CONTENT
 MALFORMED = Outcome.MALFORMED
@@ -108,162 +89,8 @@ HTTP_ERROR = Outcome.HTTP_ERROR
 CONNECT_FAILED = Outcome.CONNECT_FAILED
 REDIRECT = Outcome.REDIRECT
 
-#: What never ends: the deadline must.
-ENDLESS: dict[str, Script] = {
-    "no answer at all": silent,
-    "a status line byte by byte": spells(b"HTTP/1.1 200 OK", 0.05),
-    "headers one by one": drips(OK, b"X-N: 1\r\n", 0.05),
-    "a body byte by byte": drips(HTML + b"Content-Length: 400000\r\n\r\n", b"x", 0.05),
-    "a body byte by byte, without length": drips(HTML + b"\r\n", b"x", 0.05),
-    "a chunk of one byte at a time": drips(HTML + CHUNKED, b"1\r\nx\r\n", 0.05),
-    "all but the last byte": replies(HTML + b"Content-Length: 42\r\n\r\n" + PAGE, to_each=False),
-    "less than it said, and open": replies(HTML + b"Content-Length: 999\r\n\r\n" + PAGE, to_each=False),
-    "interim answers, slowly": drips(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n", 0.1),
-}
-
-#: Name: what the peer does, and what the URL ends with.
+#: Redirects and errors: their bodies don't matter. What else a peer may do to us is in `tests/hostile`.
 PEERS: dict[str, tuple[Script, str]] = {
-    # Bodies without an end.
-    "chunks for ever": (floods(HTML + CHUNKED, b"4000\r\n" + b"x" * 0x4000 + b"\r\n"), TOO_LARGE),
-    "no length, for ever": (floods(HTML + b"\r\n", b"x"), TOO_LARGE),
-    "a length of a terabyte": (floods(HTML + b"Content-Length: 1000000000000\r\n\r\n", b"x"), TOO_LARGE),
-    "a chunk extension for ever": (floods(HTML + CHUNKED + b"29;", b"x"), MALFORMED),
-    "an extension for each byte": (floods(HTML + CHUNKED, b"1;" + b"x" * 16_000 + b"\r\ny\r\n"), MALFORMED),
-    "trailers for ever": (floods(HTML + CHUNKED + CHUNKS[:-2], b"X-T: 1\r\n"), MALFORMED),
-    "a chunk of 2^64 bytes": (replies(HTML + CHUNKED + b"FFFFFFFFFFFFFFFF\r\nxxx", to_each=False), MALFORMED),
-    "a chunk size that is none": (replies(HTML + CHUNKED + b"zz\r\n", to_each=False), MALFORMED),
-    "a long chunk extension": (replies(HTML + CHUNKED + b"29;" + b"x" * 100_000 + CHUNKS[2:]), DONE),
-    # Lengths.
-    "ends early": (replies(HTML + b"Content-Length: 999\r\n\r\n" + PAGE, close=True), MALFORMED),
-    "ends early in a chunk": (replies(HTML + CHUNKED + CHUNKS[:20], close=True), MALFORMED),
-    "ends early in the head": (replies(HTML + b"X-A", close=True), MALFORMED),
-    "more than it said": (replies(HTML + b"Content-Length: 10\r\n\r\n" + PAGE), DONE),
-    "the same length twice": (replies(HTML + LENGTH + LENGTH + b"\r\n" + PAGE), DONE),
-    "two lengths": (replies(HTML + b"Content-Length: 5\r\n" + LENGTH + b"\r\n" + PAGE), MALFORMED),
-    "a length below zero": (replies(HTML + b"Content-Length: -1\r\n\r\n" + PAGE), MALFORMED),
-    "a length with a sign": (replies(HTML + b"Content-Length: +41\r\n\r\n" + PAGE), MALFORMED),
-    "a length in hex": (replies(HTML + b"Content-Length: 0x29\r\n\r\n" + PAGE), MALFORMED),
-    "an empty length": (replies(HTML + b"Content-Length: \r\n\r\n" + PAGE), MALFORMED),
-    "a list of lengths": (replies(HTML + b"Content-Length: 41, 5\r\n\r\n" + PAGE), MALFORMED),
-    "a length of twenty digits": (replies(HTML + b"Content-Length: 99999999999999999999\r\n\r\n" + PAGE), MALFORMED),
-    # Framing.
-    "length and chunks": (replies(HTML + b"Content-Length: 5\r\n" + CHUNKED + CHUNKS), DONE),
-    "gzip as transfer coding": (replies(HTML + b"Transfer-Encoding: gzip, chunked\r\n\r\n" + CHUNKS), Outcome.BAD_ENCODING),
-    "identity as transfer coding": (replies(HTML + b"Transfer-Encoding: identity\r\n\r\n" + PAGE, close=True), DONE),
-    "chunked twice": (replies(HTML + b"Transfer-Encoding: chunked, chunked\r\n\r\n" + CHUNKS), MALFORMED),
-    "chunked twice in two lines": (replies(HTML + b"Transfer-Encoding: chunked\r\n" + CHUNKED + CHUNKS), MALFORMED),
-    # curl tells it from no other coding that it was not asked for.
-    "an unknown transfer coding": (replies(HTML + b"Transfer-Encoding: xchunked\r\n\r\n" + CHUNKS), Outcome.BAD_ENCODING),
-    "chunks in HTTP/1.0": (replies(HTML.replace(b"1.1", b"1.0") + CHUNKED + CHUNKS), DONE),
-    "chunks, gzip and a wrong length": (
-        replies(HTML + b"Content-Encoding: gzip\r\nContent-Length: 7\r\n" + chunked(gzip.compress(PAGE))[len(HTML) :]),
-        DONE,
-    ),
-    # Connections.
-    "a reset after the head": (resets(HTML + LENGTH + b"\r\n"), MALFORMED),
-    "a reset within the body": (resets(HTML + LENGTH + b"\r\n" + PAGE[:20]), MALFORMED),
-    "a reset before the head": (resets(b""), CONNECT_FAILED),
-    "no byte": (closes, CONNECT_FAILED),
-    "a half close": (half_closes, DONE),
-    "no ear": (stops_reading, CONNECT_FAILED),
-    # Header lines.
-    "line feeds alone": (replies(WHOLE.replace(b"\r\n", b"\n")), DONE),
-    "a bare CR in a value": (replies(HTML + b"X-A: a\rb\r\n" + LENGTH + b"\r\n" + PAGE), MALFORMED),
-    "a folded type": (replies(OK + b"Content-Type:\r\n text/html;\r\n\tcharset=utf-8\r\n" + LENGTH + b"\r\n" + PAGE), DONE),
-    "a blank before the colon": (replies(HTML + b"X-A : b\r\n" + LENGTH + b"\r\n" + PAGE), DONE),
-    "no colon": (replies(HTML + b"nonsense\r\n" + LENGTH + b"\r\n" + PAGE), MALFORMED),
-    "no name": (replies(HTML + b": x\r\n" + LENGTH + b"\r\n" + PAGE), DONE),
-    "a control character in a cookie": (replies(HTML + b"Set-Cookie: a=\x01b\r\n" + LENGTH + b"\r\n" + PAGE), DONE),
-    # curl takes no NUL anywhere in a head.
-    "a NUL in a cookie": (replies(HTML + b"Set-Cookie: a=\x00b\r\n" + LENGTH + b"\r\n" + PAGE), MALFORMED),
-    "UTF-8 in a location": (replies(status(b"HTTP/1.1 302 F", b"Location: /\xc3\xa9", b"Content-Length: 0")), REDIRECT),
-    "Latin-1 in a location": (replies(status(b"HTTP/1.1 302 F", b"Location: /\xe9", b"Content-Length: 0")), REDIRECT),
-    "a header of a megabyte": (replies(HTML + b"X-A: " + b"v" * 1_000_000 + b"\r\n\r\n", to_each=False), MALFORMED),
-    "ten thousand headers": (
-        replies(HTML + b"".join(b"X-%d: v\r\n" % n for n in range(10_000)) + b"\r\n", to_each=False),
-        MALFORMED,
-    ),
-    "a reason of a megabyte": (replies(b"HTTP/1.1 200 " + b"O" * 1_000_000 + b"\r\n\r\n", to_each=False), MALFORMED),
-    "a megabyte of cookies": (
-        replies(HTML + b"".join(b"Set-Cookie: c%d=%s\r\n" % (n, b"v" * 4096) for n in range(300)) + b"\r\n", to_each=False),
-        MALFORMED,
-    ),
-    "120 headers": (replies(HTML + b"".join(b"X-%d: v\r\n" % n for n in range(120)) + LENGTH + b"\r\n" + PAGE), DONE),
-    # First lines.
-    "HTTP/0.9": (replies(PAGE, close=True), MALFORMED),
-    "another protocol that looks like it": (replies(b"ICY 200 OK\r\n\r\n" + PAGE, close=True), MALFORMED),
-    "HTTP/2 in plain text": (replies(b"HTTP/2 200 OK\r\n\r\n" + PAGE, close=True), MALFORMED),
-    "status 999": (replies(WHOLE.replace(b"200", b"999")), HTTP_ERROR),
-    "status 600": (replies(WHOLE.replace(b"200", b"600")), HTTP_ERROR),
-    "status 099": (replies(WHOLE.replace(b"200", b"099")), MALFORMED),
-    "status 20": (replies(WHOLE.replace(b"200", b"20")), MALFORMED),
-    "no reason phrase": (replies(WHOLE.replace(b"200 OK", b"200")), DONE),
-    "a banner of SSH": (replies(b"SSH-2.0-OpenSSH_9.9\r\n", to_each=False), MALFORMED),
-    "a banner of SMTP": (replies(b"220 mx ESMTP\r\n", to_each=False), MALFORMED),
-    "interim answers for ever": (floods(b"", b"HTTP/1.1 103 Early Hints\r\nX: y\r\n\r\n"), MALFORMED),
-    "ten interim answers": (replies(b"HTTP/1.1 103 Early Hints\r\nX: y\r\n\r\n" * 10 + WHOLE), DONE),
-    "another protocol, unasked": (replies(b"HTTP/1.1 101 S\r\nUpgrade: x\r\n\r\n" + PAGE), MALFORMED),
-    # Bytes after the message.
-    "two answers at once": (replies(WHOLE + WHOLE), DONE),
-    "junk after the body": (replies(WHOLE + b"junk" * 100), DONE),
-    "204 with a body": (replies(status(b"HTTP/1.1 204 N", LENGTH.strip(), body=PAGE)), NO_CONTENT),
-    "304 with a body": (replies(status(b"HTTP/1.1 304 N", body=PAGE)), HTTP_ERROR),
-    "an answer before the request": (answers_before_it_is_asked, DONE),
-    # Without a body, or with a part of one.
-    "204": (replies(status(b"HTTP/1.1 204 N")), NO_CONTENT),
-    "205 with a body": (replies(status(b"HTTP/1.1 205 R", LENGTH.strip(), body=PAGE)), NO_CONTENT),
-    "304": (replies(status(b"HTTP/1.1 304 N")), HTTP_ERROR),
-    "206": (replies(WHOLE.replace(b"200", b"206")), MALFORMED),
-    "an empty body": (replies(html(b"")), NO_CONTENT),
-    "blanks": (replies(html(b" \r\n\t" * 30)), NO_CONTENT),
-    "no body, no length": (replies(HTML + b"\r\n", close=True), NO_CONTENT),
-    # At the cap.
-    "a byte less than the cap": (replies(html(b"x" * (CAP - 1))), DONE),
-    "the cap": (replies(html(b"x" * CAP)), DONE),
-    "a byte more than the cap": (replies(html(b"x" * (CAP + 1))), TOO_LARGE),
-    "the cap in chunks": (replies(chunked(b"x" * CAP)), DONE),
-    "a byte more in chunks": (replies(chunked(b"x" * (CAP + 1))), TOO_LARGE),
-    "the cap, unpacked": (replies(html(gzip.compress(b"x" * CAP), b"Content-Encoding: gzip")), DONE),
-    "a byte more, unpacked": (replies(html(gzip.compress(b"x" * (CAP + 1)), b"Content-Encoding: gzip")), TOO_LARGE),
-    "a byte more, said and not sent": (replies(HTML + b"Content-Length: 500001\r\n\r\n", to_each=False), TOO_LARGE),
-    # Types.
-    "PNG as HTML": (replies(html(b"\x89PNG\r\n\x1a\n" + bytes(5000))), WRONG_TYPE),
-    "PDF as HTML": (replies(html(b"%PDF-1.7\n" + b"text " * 500)), WRONG_TYPE),
-    "MP4 as HTML": (replies(html(b"\x00\x00\x00\x20ftypisom" + bytes(5000))), WRONG_TYPE),
-    "ZIP as HTML": (replies(html(b"PK\x03\x04" + b"abcdefgh" * 500)), WRONG_TYPE),
-    "ELF as HTML": (replies(html(b"\x7fELF\x02\x01\x01" + bytes(5000))), WRONG_TYPE),
-    "gzip as HTML": (replies(html(gzip.compress(PAGE * 100))), WRONG_TYPE),
-    "WebAssembly as HTML": (replies(html(b"\x00asm\x01\x00\x00\x00" + b"abcdefgh" * 500)), WRONG_TYPE),
-    "noise as HTML": (replies(html(random.Random(1).randbytes(65_536))), WRONG_TYPE),
-    "GIF and HTML at once": (replies(html(b"GIF89a/*" + PAGE * 100)), WRONG_TYPE),
-    "PDF's mark further down": (replies(html(b"<p>" + b"x" * 800 + b"%PDF-" + PAGE * 20)), DONE),
-    "JSON as HTML": (replies(html(b'{"a": 1}')), DONE),
-    "HTML as text": (replies(typed(PAGE, b"Content-Type: text/plain")), DONE),
-    "words": (replies(html(b"just words")), DONE),
-    "XHTML": (replies(typed(b"<?xml version='1.0'?><html><p>x</html>", b"Content-Type: application/xhtml+xml")), DONE),
-    "RSS": (replies(typed(b"<rss/>", b"Content-Type: text/xml")), WRONG_TYPE),
-    "a type with a tail": (replies(typed(PAGE, b"Content-Type: TEXT/HTML;foo")), DONE),
-    "parts for ever": (
-        floods(OK + b"Content-Type: multipart/x-mixed-replace;boundary=b\r\n\r\n", b"--b\r\n\r\nx\r\n"),
-        WRONG_TYPE,
-    ),
-    "an entity bomb": (
-        replies(typed(b"<!DOCTYPE html [<!ENTITY a '&b;&b;'>]><html>&a;</html>", b"Content-Type: application/xhtml+xml")),
-        DONE,
-    ),
-    "no type over HTML": (replies(typed(PAGE)), DONE),
-    "no type over noise": (replies(typed(random.Random(2).randbytes(4000))), WRONG_TYPE),
-    "two types": (replies(typed(PAGE, b"Content-Type: image/png", b"Content-Type: text/html")), DONE),
-    "two types, the last one no page's": (
-        replies(typed(PAGE, b"Content-Type: text/html", b"Content-Type: image/png")),
-        WRONG_TYPE,
-    ),
-    "any type": (replies(typed(PAGE, b"Content-Type: */*")), DONE),
-    "half a type": (replies(typed(PAGE, b"Content-Type: html")), DONE),
-    "an empty type": (replies(typed(PAGE, b"Content-Type: ")), DONE),
-    "bytes over HTML": (replies(typed(PAGE, b"Content-Type: application/octet-stream")), WRONG_TYPE),
-    "an attachment": (replies(html(PAGE, b"Content-Disposition: attachment; filename=a.html")), WRONG_TYPE),
-    # Redirects and errors: their bodies don't matter.
     "a redirect nowhere": (replies(status(b"HTTP/1.1 302 F", b"Content-Length: 0")), HTTP_ERROR),
     "a redirect with a large body": (
         replies(status(b"HTTP/1.1 301 M", b"Location: /x", b"Content-Length: 400000", body=b"x" * 400_000)),
@@ -282,20 +109,6 @@ PEERS: dict[str, tuple[Script, str]] = {
     ),
     "a missing page in chunks": (replies(chunked(b"x" * 3000).replace(b"200 OK", b"404 N")), Outcome.GONE),
 }
-
-
-@pytest.mark.parametrize("script", ENDLESS.values(), ids=ENDLESS)
-async def test_whatever_never_ends_is_ended_by_the_deadline(downloader: Downloader, script: Script) -> None:
-    async with listening(script) as peer:
-        began = time.monotonic()
-        result = await downloader.fetch(asking(peer.port, deadline_s=0.4))
-        took_s = time.monotonic() - began
-
-        await until(lambda: peer.open == 0)
-
-    assert isinstance(result, Trouble)
-    assert (result.outcome, result.again) == (Outcome.TIMEOUT, True)
-    assert 0.35 < took_s < 0.9
 
 
 @pytest.mark.parametrize(("script", "expected"), PEERS.values(), ids=PEERS)
@@ -448,13 +261,15 @@ async def test_a_connection_with_something_left_on_it_is_not_used_again(download
     assert peer.connections == 2
 
 
-async def test_an_answer_that_comes_unasked_is_nobodys(downloader: Downloader) -> None:
+@pytest.mark.parametrize("after_s", [0.0, 0.05], ids=["with the first", "while nobody asks"])
+async def test_an_answer_that_comes_unasked_is_nobodys(downloader: Downloader, after_s: float) -> None:
     sent = asyncio.Event()
 
     async def script(connection: Connection) -> None:
         await connection.request()
         await connection.send(html(b"first"))
         if connection.number == 1:
+            await asyncio.sleep(after_s)
             await connection.send(html(b"forged"))
             sent.set()
         await connection.hold()
@@ -690,8 +505,8 @@ async def test_fetches_in_flight_are_cancelled_by_closing() -> None:
 
 
 @pytest.mark.parametrize("where", ["_headers", "refusal_by_bytes", "ip_address"])
-async def test_a_mistake_in_a_callback_reaches_its_fetch_and_no_other(
-    downloader: Downloader, where: str, monkeypatch: pytest.MonkeyPatch
+async def test_a_mistake_in_a_callback_costs_its_fetch_and_no_other(
+    downloader: Downloader, where: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def mistaken(*_: object) -> None:
         raise ZeroDivisionError(where)
@@ -701,9 +516,9 @@ async def test_a_mistake_in_a_callback_reaches_its_fetch_and_no_other(
         await until(lambda: other.open == 1)
         with monkeypatch.context() as patch:
             patch.setattr(f"services.worker.download.{where}", mistaken)
-            with pytest.raises(ZeroDivisionError, match=where):
-                await downloader.fetch(asking(peer.port))
+            assert ending(await downloader.fetch(asking(peer.port))) == Outcome.MALFORMED
 
+        assert f"ZeroDivisionError: {where}" in caplog.text
         assert ending(await downloader.fetch(asking(peer.port))) == DONE
         assert ending(await hung) == Outcome.TIMEOUT
 
@@ -717,3 +532,60 @@ async def test_a_mistake_in_the_glue_reaches_all_who_wait(downloader: Downloader
             patch.setattr(asyncio.get_running_loop(), "add_writer", mistaken)
             with pytest.raises(ZeroDivisionError):
                 await downloader.fetch(asking(peer.port))
+
+
+# --- Sitemaps ---
+
+URLSET = b"<?xml version='1.0'?><urlset>" + b"<url><loc>http://h.test/</loc></url>" * 60_000
+XML = b"Content-Type: application/xml"
+
+
+@pytest.mark.parametrize(
+    ("said", "whole"),
+    [
+        pytest.param(typed(URLSET[:900], XML), True, id="a short one"),
+        pytest.param(typed(URLSET[:90_000], XML), True, id="a longer one"),
+        pytest.param(typed(gzip.compress(URLSET), b"Content-Type: application/x-gzip"), True, id="a gzip file"),
+        pytest.param(typed(gzip.compress(URLSET), XML, b"Content-Encoding: gzip"), True, id="compressed"),
+        pytest.param(typed(URLSET[:9_000]), True, id="without a label"),
+        pytest.param(typed(URLSET[:900], XML, b"Content-Disposition: attachment"), True, id="an attachment"),
+        pytest.param(typed(URLSET, XML), False, id="one that says it is too long"),
+        pytest.param(OK + XML + b"\r\n\r\n" + URLSET, False, id="one that is too long"),
+        pytest.param(typed(b"http://h.test/\n" * 60_000, b"Content-Type: text/plain"), False, id="a long list"),
+    ],
+)
+async def test_a_sitemap_is_taken_where_it_is_wanted_and_cut_at_the_cap(downloader: Downloader, said: bytes, whole: bool) -> None:
+    async with listening(replies(said, close=True)) as peer:
+        refused = await downloader.fetch(asking(peer.port))
+        taken = await downloader.fetch(replace(asking(peer.port), sitemaps=True))
+
+    body = said.partition(b"\r\n\r\n")[2]
+    assert isinstance(taken, Answer)
+    assert (taken.body, taken.cut) == (body if whole else body[:CAP], not whole)
+    assert taken.received_bytes <= CAP + READ_BYTES
+    assert ending(refused) in (Outcome.WRONG_TYPE, Outcome.TOO_LARGE)
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome"),
+    [
+        pytest.param(typed(b"<?xml version='1.0'?><rss>" + b"x" * 9_000, XML), WRONG_TYPE, id="a feed"),
+        pytest.param(typed(b"<?xml version='1.0'?><rss>", XML), WRONG_TYPE, id="a short feed"),
+        pytest.param(typed(gzip.compress(os.urandom(9_000)), b"Content-Type: application/gzip"), WRONG_TYPE, id="an archive"),
+        pytest.param(typed(URLSET[:900], b"Content-Type: image/svg"), WRONG_TYPE, id="a type that no sitemap has"),
+        pytest.param(typed(b"x" * (CAP + 1), b"Content-Type: text/plain"), TOO_LARGE, id="a text that says it is too long"),
+        pytest.param(OK + b"Content-Type: text/plain\r\n\r\n" + b"x" * (CAP + 1), TOO_LARGE, id="a text that is too long"),
+        pytest.param(html(b"x" * (CAP + 1)), TOO_LARGE, id="a page that is too long"),
+    ],
+)
+async def test_what_is_neither_a_page_nor_a_sitemap_is_refused_as_ever(
+    downloader: Downloader, said: bytes, outcome: Outcome
+) -> None:
+    async with listening(replies(said, close=True)) as peer:
+        refused = await downloader.fetch(asking(peer.port))
+        also = await downloader.fetch(replace(asking(peer.port), sitemaps=True))
+
+    assert isinstance(refused, Trouble)
+    assert isinstance(also, Trouble)
+    assert refused.outcome is also.outcome is outcome
+    assert refused.reason == also.reason

@@ -3,20 +3,16 @@
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from gossamer.ids import UrlId
 from gossamer.module import Module
-from gossamer.options import parse_spec
 from gossamer.page import Page
-from gossamer.parts import merge
 from gossamer.settings import Fetching
-from services.worker.plugins import GROUP, load, outputs
-from services.worker.visit import FAILURES_MAX, HANGS_MAX, Visitor
-from tests.a_module import a_crawl, a_page, an_id
+from services.worker.plugins import GROUP
+from services.worker.visit import FAILURES_MAX, HANGS_MAX
+from tests.a_module import a_page, an_id, crawled
 
 ROOT = Path(__file__).parents[2]
 DOC = (ROOT / "docs" / "modules.md").read_text(encoding="utf-8")
@@ -31,26 +27,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-async def all_of_them(ids: Sequence[UrlId]) -> list[bool]:
-    return [True] * len(ids)
-
-
-async def crawled(spec: str, *pages: Page) -> list[Path]:
-    modules = load([parse_spec(spec)])
-    visitor = Visitor(modules, timeout_s=30)
-    await visitor.open(a_crawl())
-    for page in pages:
-        assert await visitor.visit(page) == frozenset()
-    assert await visitor.flush() == frozenset()
-    await visitor.close()
-    paths = outputs(modules, a_crawl())
-    for path in paths:
-        await merge(path, all_of_them)
-    return paths
-
-
 async def test_the_least_module_works(capsys: pytest.CaptureFixture[str]) -> None:
-    assert await crawled("./shout.py", a_page(1)) == []
+    assert await crawled("./shout.py", Path("out"), a_page(1)) == []
 
     assert capsys.readouterr().err == "TITLE 1\n"
 
@@ -59,7 +37,7 @@ async def test_the_module_that_keeps_what_it_finds_works() -> None:
     pages = [a_page(1, title="  A long\n title "), a_page(2, title="ab"), a_page(1, title="  A long\n title ")]
     (spec,) = re.findall(r"--module (\./titles\.py\S*)", DOC)
 
-    (path,) = await crawled(spec, *pages)
+    (path,) = await crawled(spec, Path("out"), *pages)
 
     assert path == Path("out/long-titles.txt")
     assert path.read_text(encoding="utf-8") == f"{an_id(1).hex()}\tA long title\n"

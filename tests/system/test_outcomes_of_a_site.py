@@ -1,14 +1,12 @@
 """A small site with one of everything: each URL ends as it should, and the modules see what they should."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.system.web import FREELY, PATIENCE_S, ROOT, run
+from tests.system.web import FREELY, run, small_site
 
 RAISES = """
 from gossamer import Module, Page
@@ -21,13 +19,8 @@ class Raises(Module):
 
 @pytest.fixture
 def site() -> Iterator[str]:
-    command = [sys.executable, "-m", "tests.system.small_site"]
-    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        yield f"http://127.0.3.4:{process.stdout.readline().strip()}"
-    finally:
-        process.communicate(timeout=PATIENCE_S)
+    with small_site() as address:
+        yield address
 
 
 def paths(file: Path) -> list[str]:

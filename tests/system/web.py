@@ -1,11 +1,12 @@
 """The synthetic web and the command, as tests use them: a real server, a real process, in a directory of the test's own."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 120
+REPORT = "report.json"
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,18 @@ def synthetic_web(folder: Path, *options: str) -> Iterator[Web]:
         process.communicate(timeout=PATIENCE_S)
 
 
+@contextmanager
+def small_site() -> Iterator[str]:
+    """Serves a site with one of everything; its address."""
+    command = [sys.executable, "-m", "tests.system.small_site"]
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield f"http://127.0.3.4:{process.stdout.readline().strip()}"
+    finally:
+        process.communicate(timeout=PATIENCE_S)
+
+
 @dataclass(frozen=True)
 class Ran:
     code: int
@@ -56,16 +70,28 @@ def command(*words: str) -> list[str]:
     return [sys.executable, str(ROOT / "controller.py"), *words]
 
 
-def start(folder: Path, *words: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(command(*words), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def start(folder: Path, *words: str, environ: Mapping[str, str] = {}) -> "subprocess.Popen[str]":
+    """In this directory; `environ` besides our own."""
+    return subprocess.Popen(
+        command(*words),
+        cwd=folder,
+        env={**os.environ, **environ},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
 
 
-def run(folder: Path, *words: str) -> Ran:
+def run(folder: Path, *words: str, environ: Mapping[str, str] = {}) -> Ran:
     """The command to its end, in this directory, with a report."""
-    report = folder / "report.json"
-    report.unlink(missing_ok=True)
-    process = start(folder, *words, "--report", str(report))
+    (folder / REPORT).unlink(missing_ok=True)
+    return ended(start(folder, *words, "--report", REPORT, environ=environ), folder)
+
+
+def ended(process: "subprocess.Popen[str]", folder: Path) -> Ran:
+    """What came of a command that was started with `--report` in this directory, once it has ended."""
     said, _ = process.communicate(timeout=PATIENCE_S)
+    report = folder / REPORT
     return Ran(process.returncode, said, json.loads(report.read_text()) if report.exists() else {})
 
 
