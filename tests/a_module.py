@@ -1,12 +1,15 @@
 """What tests of modules need: pages, a crawl, and modules that were never in a file."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from gossamer import CrawlInfo, Module, Page
 from gossamer.ids import CrawlId, Epoch, UrlId, WorkerId
-from gossamer.options import ModuleSpec
-from services.worker.plugins import Loaded
+from gossamer.options import ModuleSpec, parse_spec
+from gossamer.parts import merge
+from services.worker.plugins import Loaded, load, outputs
+from services.worker.visit import Visitor
 
 
 def a_page(number: int = 1, **fields: object) -> Page:
@@ -39,3 +42,23 @@ def a_crawl(out_dir: Path = Path("out"), *, worker: int = 0, epoch: int = 1) -> 
 
 def loaded(cls: type[Module], name: str = "theirs", **options: str) -> Loaded:
     return Loaded(ModuleSpec(name, None, options), cls)
+
+
+async def all_of_them(ids: Sequence[UrlId]) -> list[bool]:
+    """As a ledger says that has them all as stored."""
+    return [True] * len(ids)
+
+
+async def crawled(spec: str, out_dir: Path, *pages: Page, epoch: int = 1) -> list[Path]:
+    """What a module has written, used as a worker and a controller use it."""
+    modules = load([parse_spec(spec)])
+    visitor = Visitor(modules, timeout_s=30)
+    await visitor.open(a_crawl(out_dir, epoch=epoch))
+    for page in pages:
+        assert await visitor.visit(page) == frozenset()
+    assert await visitor.flush() == frozenset()
+    await visitor.close()
+    found = outputs(modules, a_crawl(out_dir))
+    for output in found:
+        await merge(output.path, all_of_them, form=output.form)
+    return [output.path for output in found]

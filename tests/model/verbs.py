@@ -243,7 +243,8 @@ def route(world: World, ledger: Ledger, url: int, prefer: int) -> Answer:
     if owner != NONE and (not ledger.leases[owner] or world.bug == "owner-changes"):
         owner = NONE
     full = owner != NONE and load(ledger, owner) >= world.scenario.size
-    if len(out) >= world.scenario.window or domain.held or full:
+    parked = of_domain(world, ledger, at, frozenset({PARKED}))
+    if parked or len(out) >= world.scenario.window or domain.held or full:
         due = domain.due or (not out and world.bug != "park-without-due")
         ledger = set_url(world, ledger, url, moved(ledger, url, PARKED), "route")
         return set_domain(ledger, at, domain._replace(due=due)), "parked"

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from adapters import wiring
+from gossamer import kept
 from gossamer.clock import Clock, SystemClock
 from gossamer.errors import SettingsError
 from gossamer.ids import CrawlId, Epoch, UrlId, WorkerId
 from gossamer.messages import Url
+from gossamer.notes import NOTHING_TO_SAY, FrontierNote
 from gossamer.outcomes import CrawlOutcome, Outcome
 from gossamer.ports.ledger import Ledger
 from gossamer.records import (
@@ -27,7 +29,6 @@ from gossamer.records import (
 from gossamer.settings import Settings
 from gossamer.states import State
 from gossamer.urls import domain_of, identity, url_id
-from services.controller import kept
 from services.controller.engines import Ended, Engine, ModuleTrouble, Snapshot, Stop
 from services.controller.outside import Outside
 
@@ -54,6 +55,7 @@ def some_counts(
     fetching: int = 4,
     outcomes: Mapping[Outcome, int] | None = None,
     refused: Mapping[str, int] | None = None,
+    budgets: Mapping[str, int] | None = None,
     used_bytes: int = 5_100_000,
     charged_bytes: int = 0,
 ) -> Counts:
@@ -68,6 +70,7 @@ def some_counts(
         reserved_bytes=0,
         domains=7,
         refused=dict(refused or {}),
+        budgets=dict(budgets or {}),
     )
 
 
@@ -83,6 +86,7 @@ def a_domain(
 ) -> DomainRecord:
     return DomainRecord(
         name=name,
+        site=name,
         owner=WorkerId(0),
         owner_until=NOW + 300,
         out=out,
@@ -95,6 +99,7 @@ def a_domain(
         failures=0,
         rests=rests,
         stored=5,
+        begun=5,
         closed=closed,
     )
 
@@ -128,6 +133,7 @@ def a_snapshot(
     domains: Sequence[DomainRecord] = (),
     modules: Mapping[str, ModuleTrouble] | None = None,
     now: float = NOW,
+    frontier: FrontierNote = NOTHING_TO_SAY,
 ) -> Snapshot:
     return Snapshot(
         status=a_record(status),
@@ -138,6 +144,7 @@ def a_snapshot(
         domains_owned={WorkerId(0): 5},
         modules=modules or {},
         now=now,
+        frontier=frontier,
     )
 
 
@@ -195,7 +202,7 @@ class FakeMaker:
             ttl_s=settings.storage.ttl_s,
             settings=kept.to_text(settings),
         )
-        ledger = wiring.open_ledger(folder, self.clock)
+        ledger = wiring.open_file(folder, self.clock)
         await (ledger.resume(rules) if resume else ledger.create(rules))
         return FakeEngine(self, ledger, settings)
 
@@ -268,6 +275,7 @@ class World:
     """The outside of a command, with what it said."""
 
     maker: FakeMaker = field(default_factory=FakeMaker)
+    environ: dict[str, str] = field(default_factory=dict)
     stdout: io.StringIO = field(default_factory=io.StringIO)
     stderr: io.StringIO = field(default_factory=io.StringIO)
 
@@ -278,6 +286,9 @@ class World:
             stderr=self.stderr,
             clock=self.maker.clock,
             token=lambda: "3f2a",
-            maker=lambda: self.maker,
-            open_ledger=wiring.open_ledger,
+            environ=self.environ,
+            maker=lambda engine: self.maker,
+            open_ledger=lambda place, clock: wiring.open_file(place.folder, clock),
+            open_blobs=lambda place, storage, clock: wiring.open_directory(place.folder, place.id, clock),
+            open_broker=lambda place: None,
         )

@@ -17,6 +17,8 @@ from services.worker.addresses import (
     Network,
     carried,
     endpoint,
+    own_refusal,
+    own_servers,
     refusal,
     url_refusal,
 )
@@ -236,6 +238,29 @@ def test_a_public_name_or_address_is_not_refused(url: str) -> None:
 @pytest.mark.parametrize("port", [0, 22, 25, 2375, 5672, 6379, 9200, 11211])
 def test_a_port_of_something_else_is_refused_even_where_the_network_is_allowed(port: int) -> None:
     assert url_refusal(f"http://10.0.0.1:{port}/", [ip_network("10.0.0.0/8")]) is not None
+
+
+OWN = frozenset({("rabbit.lan", 5672), ("10.0.0.5", 40001), ("s3.lan", 80)})
+
+
+def test_the_crawls_own_servers_are_known_by_host_and_port() -> None:
+    assert own_servers(["amqp://u:p@Rabbit.lan", None, "redis://:p@10.0.0.5:40001/0", "http://s3.lan/bucket"]) == OWN
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "address", "refused"),
+    [
+        pytest.param("10.0.0.5", 40001, "10.0.0.5", True, id="the server itself"),
+        pytest.param("other.lan", 40001, "10.0.0.5", True, id="by another name"),
+        pytest.param("10.0.0.6", 40001, "10.0.0.6", True, id="by another address that may be its own too"),
+        pytest.param("10.0.0.5", 8080, "10.0.0.5", False, id="another port of the machine"),
+        pytest.param("s3.lan.", 80, "10.0.0.7", True, id="at the web's own port, by its name"),
+        pytest.param("intranet.lan", 80, "10.0.0.8", False, id="another machine at the web's own port"),
+        pytest.param("a.example.com", 40001, "93.184.216.34", False, id="a public one"),
+    ],
+)
+def test_no_page_leads_to_the_crawls_own_servers(host: str, port: int, address: str, refused: bool) -> None:
+    assert (own_refusal(host, port, [address], OWN) is not None) is refused
 
 
 def test_no_port_is_listed_twice_and_none_that_tests_are_given() -> None:

@@ -1,4 +1,7 @@
-"""Imports point one way: gossamer ← everything; services reach adapters through adapters.wiring alone, and never each other."""
+"""Imports point one way: gossamer ← everything; services reach adapters through adapters.wiring alone, and never each other.
+
+What they share as processes is services.role, which knows none of them.
+"""
 
 import ast
 from collections.abc import Iterator
@@ -32,7 +35,9 @@ def allowed(importer: tuple[str, ...], imports: str) -> bool:
         case "adapters":
             return target[0] == "gossamer" or (target[0] == "adapters" and not crosses_engines(importer, target))
         case "services":
-            ours = target[0] == "services" and (target[:2] == importer[:2] or runs_all(importer))
+            ours = target[0] == "services" and (
+                target[:2] == importer[:2] or target[:2] == ("services", "role") or runs_all(importer)
+            )
             return target[0] == "gossamer" or target[:2] == ("adapters", "wiring") or target == ("adapters",) or ours
         case _:
             return False
@@ -63,5 +68,7 @@ def test_the_check_sees_a_wrong_arrow() -> None:
     assert not allowed(("adapters", "distributed", "ledger"), "adapters.embedded.ledger")
     assert not allowed(("gossamer", "urls"), "adapters.wiring")
     assert not allowed(("modules", "jsonl"), "services.worker.visit")
+    assert not allowed(("services", "role", "process"), "services.worker.walk")
+    assert allowed(("services", "worker", "__main__"), "services.role.process")
     assert allowed(("services", "worker", "walk"), "adapters.wiring")
     assert allowed(("services", "controller", "engines", "embedded"), "services.worker.walk")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from services.worker.blame import blame, printable
+from services.role.blame import blame, printable
 
 
 class Mute(Exception):

@@ -8,7 +8,7 @@ from gossamer import __version__
 from gossamer.errors import SettingsError
 from gossamer.outcomes import CrawlOutcome
 from gossamer.settings import BY_KEY, GROUPS
-from services.controller.cli import RESUMABLE, Command, Resume, Say, Start, Status, Stop, Where, read
+from services.controller.cli import RESUMABLE, Command, Explain, Resume, Say, Start, Status, Stop, Where, read
 from services.controller.exits import Exit, exit_of
 
 SEED = ["--seed", "https://a.example/"]
@@ -70,12 +70,54 @@ def test_verbs_are_for_the_latest_crawl_unless_it_is_named() -> None:
 
 
 def test_resume_takes_higher_budgets_and_where_to_write() -> None:
-    given = {"max_pages": "20000", "max_bytes": "1GB", "report": "r.json", "log": "json"}
+    given = {
+        "max_pages": "20000",
+        "max_bytes": "1GB",
+        "max_host_pages": "none",
+        "max_domain_pages": "none",
+        "max_hosts": "1000",
+        "max_variants": "1000",
+        "report": "r.json",
+        "log": "json",
+    }
     flags = [word for key, value in given.items() for word in (BY_KEY[key].flag, value)]
 
     assert asked("resume", *flags) == Resume(Where(), given)
     assert set(RESUMABLE) == set(given)
     assert asked("resume") == Resume(Where(), {}), "and needs none of it"
+
+
+def test_explain_asks_a_crawl_unless_settings_are_given() -> None:
+    url = "https://a.example/x"
+
+    assert asked("explain", url, "--crawl", "c", "--json") == Explain(url, Where(crawl="c"), None, json=True)
+    assert asked("explain", "--state", "d", url) == Explain(url, Where(state=Path("d")), None, json=False)
+    assert asked("explain", url, environ={"GOSSAMER_STATE": "e"}) == Explain(url, Where(state=Path("e")), None, json=False)
+
+    latest = asked("explain", url, environ={"GOSSAMER_SCOPE": "host"})
+    assert isinstance(latest, Explain)
+    assert latest.where == Where()
+    assert latest.loaded is not None, "to go by if there is no crawl here"
+    assert latest.loaded.settings.links.scope == "host"
+
+    dry = asked("explain", url, *SEED, "--max-url-params", "3", environ={"GOSSAMER_STATE": "e"})
+    assert isinstance(dry, Explain)
+    assert dry.where is None
+    assert dry.loaded is not None
+    assert dry.loaded.settings.links.max_url_params == 3
+    assert dry.loaded.settings.start.seeds == ("https://a.example/",)
+
+
+def test_a_settings_file_makes_explain_dry(tmp_path: Path) -> None:
+    file = tmp_path / "crawl.toml"
+    file.write_text("max_depth = 2", encoding="utf-8")
+
+    dry = asked("explain", "https://a.example/", "--config", str(file))
+
+    assert isinstance(dry, Explain)
+    assert dry.where is None
+    assert dry.loaded is not None
+    assert dry.loaded.settings.links.max_depth == 2
 
 
 @pytest.mark.parametrize(
@@ -91,13 +133,27 @@ def test_resume_takes_higher_budgets_and_where_to_write() -> None:
         ([*SEED, "--workers", "0"], "--workers is '0'; it takes a whole number from 1 up"),
         ([*SEED, "--delay", "-1"], "--delay is '-1'; it takes a duration, such as 1.5, 90s, 5m or 1h"),
         ([*SEED, "--config", "none.toml"], "none.toml can't be read: No such file or directory"),
-        (["statsu"], "'statsu' is not a verb; did you mean status? (verbs: resume, status, stop)"),
+        (
+            ["statsu"],
+            "'statsu' is not a verb; did you mean status? (verbs: resume, status, stop, explain, export, up, dead-letters)",
+        ),
         (["https://a.example/"], "'https://a.example/' is not a verb; did you mean --seed https://a.example/?"),
         (["status", "--delay", "5"], "--delay is for the start of a crawl; see --help"),
+        (["explain"], "explain needs a URL: python controller.py explain https://example.com/"),
+        (
+            ["explain", "http://a/", "http://b/"],
+            "'http://b/' belongs to no flag; a value stands behind its flag, a verb before everything else",
+        ),
+        (["explain", "http://a/", "--dry-run"], "--dry-run is for the start of a crawl; see --help"),
+        (
+            ["explain", "http://a/", "--crawl", "c", "--max-depth", "3"],
+            "--max-depth is for an answer without a crawl, and a crawl has its own settings; leave out the one or the other",
+        ),
         (["status", "--crawl", "a", "--state", "b"], "--crawl and --state both name a crawl; leave one out"),
         (
             ["resume", "--delay", "5"],
-            "--delay can't be changed by resume: a crawl keeps its settings, but for --max-pages, --max-bytes, --report, --log",
+            "--delay can't be changed by resume: a crawl keeps its settings, but for --max-pages, --max-bytes, --max-host-pages, "
+            "--max-domain-pages, --max-hosts, --max-variants, --report, --log",
         ),
     ],
 )
@@ -117,7 +173,8 @@ def test_help_names_every_flag_verb_and_exit_code() -> None:
 
     for group in GROUPS:
         for setting in group.settings:
-            assert f"\n  {setting.flag} {setting.kind.metavar}" in text
+            value = setting.kind.metavar if setting.kind.bare is None else f"[{setting.kind.metavar}]"
+            assert f"\n  {setting.flag} {value}" in text
     assert all(f"\n  {verb} " in text for verb in ("resume", "status", "stop"))
     assert all(f"\n  {code.value:<4} {code.meaning}" in text for code in Exit)
     assert "(10000)" in text, "defaults are shown"
@@ -128,6 +185,8 @@ def test_each_verb_has_help_of_its_own() -> None:
     assert "--json" in help_of("status")
     assert "--max-pages" in help_of("resume")
     assert "--crawl ID" in help_of("stop")
+    assert "explain URL [--crawl ID | --state DIR]" in help_of("explain")
+    assert "--max-pages" not in help_of("explain"), "settings are a start's, and told there"
 
 
 def test_help_and_version_beat_what_is_wrong_beside_them() -> None:
@@ -151,3 +210,20 @@ def test_help_and_version_beat_what_is_wrong_beside_them() -> None:
 )
 def test_the_exit_code_tells_how_a_crawl_ended(outcome: CrawlOutcome, seeds_failed: bool, interrupted: bool, code: int) -> None:
     assert exit_of(outcome, seeds_failed=seeds_failed, interrupted=interrupted) == code
+
+
+@pytest.mark.parametrize(
+    ("words", "is_on"),
+    [
+        pytest.param([], False, id="not named"),
+        pytest.param(["--sitemaps"], True, id="alone"),
+        pytest.param(["--sitemaps", "on"], True, id="on"),
+        pytest.param(["--sitemaps", "off"], False, id="off"),
+    ],
+)
+def test_a_switch_alone_is_on(words: list[str], is_on: bool) -> None:
+    for argv in ([*words, "--seed", "http://a.test/"], ["--seed", "http://a.test/", *words]):
+        command = read(argv, {})
+
+        assert isinstance(command, Start)
+        assert command.loaded.settings.links.sitemaps is is_on

@@ -114,8 +114,6 @@ def test_json_logs_end_with_everything_the_summary_says(world: World) -> None:
         (["--seeds", "empty.txt"], "there is no seed in empty.txt"),
         (["--seeds", "binary"], "--seeds binary is not a text"),
         (["--seeds", "wrong.txt"], "wrong.txt, line 2: 'nothing\\x1b' can't be a seed: not a URL"),
-        ([*SEED, "--engine", "external"], "--engine external is not there yet; it takes embedded"),
-        ([*SEED, "--similarity", "0.9"], "--similarity takes off alone for now: near-duplicates are not looked for yet"),
         (
             [*SEED, "--report", "none/report.json"],
             "--report none/report.json can't be written: it takes a file in a folder that exists and can be written to",
@@ -281,6 +279,22 @@ def test_resume_goes_on_with_the_crawls_own_settings(world: World, maker: FakeMa
     assert (read_report("a.json")["outcome"], read_report("b.json")["outcome"]) == ("page_budget", "complete")
 
 
+def test_a_key_is_not_kept_with_the_crawl_and_read_again_at_a_resume(world: World, maker: FakeMaker) -> None:
+    maker.ends_as = CrawlOutcome.PAGE_BUDGET
+    done(world, *SEED, "--rank-api", "https://r.example/api", "--rank-api-key", "very-hidden", "--report", "a.json")
+    assert maker.opened[0][0].frontier.rank_api_key == "very-hidden"
+    for file in [path for path in Path().rglob("*") if path.is_file()]:
+        assert b"very-hidden" not in file.read_bytes(), file
+    assert "very-hidden" not in world.stdout.getvalue() + world.stderr.getvalue()
+
+    assert done(world, "resume") == 0
+    world.environ["GOSSAMER_RANK_API_KEY"] = "another"
+    assert done(world, "resume") == 0
+
+    assert [settings.frontier.rank_api_key for settings, *_ in maker.opened[1:]] == [None, "another"]
+    assert maker.opened[2][0].frontier.rank_api == "https://r.example/api"
+
+
 def test_resume_keeps_what_was_raised(world: World, maker: FakeMaker) -> None:
     maker.ends_as = CrawlOutcome.PAGE_BUDGET
     done(world, *SEED, "--max-pages", "100")
@@ -436,3 +450,49 @@ def test_status_is_for_people_or_programs(world: World) -> None:
     world = World(world.maker)
     assert done(world, "status", "--json") == 0
     assert json.loads(world.stdout.getvalue())["outcome"] == "complete"
+
+
+# --- Explaining -------------------------------------------------------------------------------------------------------
+
+
+def test_a_url_is_explained_by_the_latest_crawl(world: World) -> None:
+    done(world, *SEED)
+
+    assert done(world, "explain", "https://a.example/?utm_source=x") == 0
+
+    text = world.stdout.getvalue().partition("https://a.example/: ")[2]
+    assert text.startswith("done, but not stored")
+    assert "\n  identity  as requested   (without utm_source)\n" in text
+    assert f"\n  crawl     {ID}: complete, every URL that was found is closed\n" in text
+
+
+def test_a_url_is_explained_without_a_crawl_if_there_is_none(world: World) -> None:
+    assert done(world, "explain", "https://a.com/", "--json") == 0
+
+    assert json.loads(world.stdout.getvalue())["crawl"] is None
+    assert list(Path().iterdir()) == []
+
+
+def test_settings_beat_the_crawl_that_is_here(world: World) -> None:
+    done(world, *SEED)
+
+    assert done(world, "explain", "https://b.com/x", "--seed", "https://a.com", "--scope", "host") == 0
+
+    assert "https://b.com/x: would not be followed: b.com is not a seed's host, as is a.com (--scope host).\n" in (
+        world.stdout.getvalue()
+    )
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--crawl", "none"], "there is no crawl 'none' in {here}/crawls"),
+        (["--seed", "nothing"], "--seed 'nothing' can't be a seed: not a URL"),
+        (
+            ["--prioritizer", "best"],
+            "--prioritizer 'best': there is no such prioritizer; did you mean breadth? There are breadth, constant, pagerank",
+        ),
+    ],
+)
+def test_what_can_not_be_explained_is_one_line(world: World, argv: list[str], message: str) -> None:
+    assert refusal(world, "explain", "https://a.com/", *argv) == message.replace("{here}", str(Path.cwd()))

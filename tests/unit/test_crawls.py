@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from gossamer import kept
 from gossamer.errors import SettingsError
 from gossamer.ids import CrawlId
 from gossamer.settings import BY_KEY, Setting, Settings, load
-from services.controller import crawls, kept
+from services.controller import crawls
 from services.controller.cli import RESUMABLE
 from tests.unit.test_settings import other
 
@@ -182,6 +183,10 @@ def test_a_budget_can_not_be_lowered() -> None:
     with pytest.raises(SettingsError, match="--max-bytes is 1MB, and the crawl has 50MB: it can only be raised"):
         kept.from_text(text, {"max_bytes": "1MB"})
     assert kept.from_text(text, {"max_pages": "100"}).settings.budgets.max_pages == 100
+    assert kept.from_text(text, {"max_hosts": "none"}).settings.budgets.max_hosts is None
+    boundless = kept.to_text(load({"max_hosts": "none"}, {}, None).settings)
+    with pytest.raises(SettingsError, match="--max-hosts is 500, and the crawl has none: it can only be raised"):
+        kept.from_text(boundless, {"max_hosts": "500"})
 
 
 def test_what_resume_takes_is_a_setting() -> None:

@@ -12,13 +12,34 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from gossamer.clock import ManualClock
+from gossamer.errors import MessageError
 from gossamer.ids import CrawlId, UrlId
+from gossamer.notes import (
+    FrontierNote,
+    ModuleNote,
+    RankApiNote,
+    decode_frontier_note,
+    encode_frontier_note,
+    together,
+)
 from gossamer.outcomes import CrawlOutcome, Outcome
 from gossamer.records import CrawlStatus, DomainRecord
 from gossamer.settings import Log
 from services.controller.board import Board, bar, board
 from services.controller.crawls import Place
-from services.controller.display import Lines, News, Pace, for_people, line, logs_shown, news_of, open_display, waiting, why
+from services.controller.display import (
+    Lines,
+    News,
+    Pace,
+    for_people,
+    line,
+    logs_shown,
+    news_of,
+    open_display,
+    progress,
+    waiting,
+    why,
+)
 from services.controller.engines import ModuleTrouble, Snapshot
 from services.controller.reading import Glance
 from services.controller.status import status_json, status_text
@@ -279,7 +300,13 @@ def test_the_domains_that_wait_longest_come_first() -> None:
 
 def test_the_summary_says_what_came_of_it_and_where_it_is() -> None:
     ended = an_end(
-        counts=some_counts(waiting=0, fetching=0, refused={"scope": 20, "scheme": 3}, charged_bytes=500_000),
+        counts=some_counts(
+            waiting=0,
+            fetching=0,
+            refused={"scope": 20, "scheme": 3, "max_hosts: 100 hosts of its registered domain are known": 4},
+            charged_bytes=500_000,
+            budgets={"max_host_pages: 5000 pages of its host were asked for": 1200},
+        ),
         least_gap_s={"b.example": 1.0042, "a.example": 1.0, "c.example": 3.2},
         modules={"jsonl": ModuleTrouble(1, "no page\n", switched_off=False)},
         outputs=[Path("out/pages.jsonl")],
@@ -291,7 +318,8 @@ def test_the_summary_says_what_came_of_it_and_where_it_is() -> None:
         "  bytes     5.1 MB received, of at most 50 MB, 500 KB charged for requests that were cut off\n"
         "  requests  150 to 7 domains, robots.txt included\n"
         "  outcomes  done 120, timeout 12, gone 3\n"
-        "  refused   links not followed: scope 20, scheme 3\n"
+        "  budgets   URLs left out: max_host_pages 1,200\n"
+        "  refused   links not followed: scope 20, max_hosts 4, scheme 3\n"
         "  time      1 min 0 s in this run, 2.0 pages a second\n"
         "  least gap between the starts of two requests to one domain: 1.000 s a.example, 1.004 s b.example, 3.200 s c.example\n"
         "  module    jsonl: 1 failure; the last: no page\\n\n"
@@ -299,6 +327,16 @@ def test_the_summary_says_what_came_of_it_and_where_it_is() -> None:
         "  state     crawls/20251118-142640-a-example-3f2a\n"
         "  kept      until 2025-11-18 15:26:40 UTC\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "rate"),
+    [pytest.param(90, "0.5 pages a second", id="pages of this run"), pytest.param(120, "", id="none in this run")],
+)
+def test_a_run_that_goes_on_is_as_fast_as_its_own_pages_came(before: int, rate: str) -> None:
+    text = summary(PLACE, an_end(counts=some_counts()), seconds=60.0, before=before)
+
+    assert f"  time      1 min 0 s in this run{', ' if rate else ''}{rate}\n" in text
 
 
 @pytest.mark.parametrize(
@@ -327,7 +365,9 @@ def test_a_crawl_whose_seeds_all_failed_has_failed() -> None:
     ended = an_end(seeds_failed=True)
 
     assert ended.outcome is CrawlOutcome.FAILED
-    assert summary(PLACE, ended, seconds=1.0).startswith(f"Crawl {PLACE.id}: failed, no seed could be fetched.\n")
+    text = summary(PLACE, ended, seconds=1.0)
+    assert text.startswith(f"Crawl {PLACE.id}: failed, no seed could be fetched.\n")
+    assert f"  why       python controller.py explain https://a.example/ --crawl {PLACE.id}\n" in text
     assert an_end(CrawlOutcome.STOPPED, seeds_failed=True).outcome is CrawlOutcome.STOPPED, "it might still have got somewhere"
 
 
@@ -386,6 +426,14 @@ def test_status_of_an_ended_crawl_is_its_end() -> None:
     assert "resume --crawl" in text
 
 
+def test_status_of_a_crawl_that_got_nothing_is_what_its_run_was_told() -> None:
+    nothing = some_counts(stored=0, waiting=0, fetching=0, outcomes={Outcome.DNS_FAILED: 1})
+    glance = replace(a_glance(None, CrawlStatus.ENDED, CrawlOutcome.COMPLETE), counts=nothing)
+
+    assert status_text(PLACE, glance).startswith(f"Crawl {PLACE.id}: failed, no seed could be fetched.\n")
+    assert json.loads(status_json(PLACE, glance))["outcome"] == "failed"
+
+
 def test_status_can_be_read_by_programs() -> None:
     fields = json.loads(status_json(PLACE, a_glance(1234, CrawlStatus.RUNNING)))
 
@@ -393,3 +441,58 @@ def test_status_can_be_read_by_programs() -> None:
     assert (fields["pages"], fields["max_pages"], fields["open"]) == (120, 1000, 60)
     assert fields["outcomes"] == {"done": 120, "timeout": 12, "gone": 3}
     assert fields["workers"] == [{"id": 0, "load": 3}, {"id": 1, "load": 1}]
+
+
+# --- Ranking ----------------------------------------------------------------------------------------------------------
+
+AWAY = RankApiNote(asked=7, ranked=3, away_since=NOW, last="it answers with status 500")
+OFF = ModuleNote(20, "ValueError: \x1b", switched_off=True)
+ABOUT = FrontierNote(prioritizer=OFF, rank_api=AWAY)
+SINCE = f"away since {moment(NOW)}, asked 7 times"
+
+
+def test_an_api_that_is_away_is_one_line_wherever_one_looks() -> None:
+    shown = f"{SINCE}; URLs are ranked without it: it answers with status 500"
+
+    assert f"rank API: {SINCE}" in line(a_snapshot(frontier=ABOUT), 1.0)
+    assert f"rank API {shown}" in board(a_snapshot(frontier=ABOUT), 1.0, 1.0).plain.splitlines()
+    assert f"  rank API  {shown}\n" in summary(PLACE, replace(an_end(), frontier=ABOUT), seconds=1.0)
+    assert f"  rank API  {shown}\n" in status_text(PLACE, replace(a_glance(1, CrawlStatus.RUNNING), frontier=ABOUT))
+    assert progress(a_snapshot(frontier=ABOUT), 1.0)["rank_api"] == {
+        "asked": 7,
+        "ranked": 3,
+        "away_since": NOW,
+        "last": "it answers with status 500",
+    }
+
+
+def test_one_that_is_well_is_no_news() -> None:
+    well = FrontierNote(rank_api=RankApiNote(asked=1, ranked=2))
+
+    assert "rank API" not in line(a_snapshot(frontier=well), 1.0)
+    assert "  rank API  asked 1 time, 2 domains ranked\n" in summary(PLACE, replace(an_end(), frontier=well), seconds=1.0)
+    assert "rank API" not in summary(PLACE, an_end(), seconds=1.0)
+
+
+def test_a_prioritizer_in_trouble_is_shown() -> None:
+    assert "prioritizer: 20 failures" in line(a_snapshot(frontier=ABOUT), 1.0)
+    text = summary(PLACE, replace(an_end(), frontier=ABOUT), seconds=1.0)
+    assert "  plug-in   prioritizer: 20 failures, switched off; the last: ValueError: \\x1b\n" in text
+    fields = json.loads(status_json(PLACE, replace(a_glance(1, CrawlStatus.RUNNING), frontier=ABOUT)))
+    assert fields["prioritizer"] == {"failures": 20, "last": "ValueError: \x1b", "switched_off": True}
+
+
+def test_of_several_frontiers_the_latest_tells_how_it_stands() -> None:
+    back = FrontierNote(rank_api=RankApiNote(asked=2, ranked=5), noted_at=2.0)
+    before = FrontierNote(prioritizer=OFF, rank_api=AWAY, noted_at=1.0)
+
+    for notes in ([before, back], [back, before]):
+        assert together(notes).rank_api == RankApiNote(asked=9, ranked=5)
+        assert together(notes).prioritizer == OFF
+    assert together([]) == FrontierNote()
+
+
+def test_a_frontiers_note_comes_back_as_it_was() -> None:
+    assert decode_frontier_note(encode_frontier_note(ABOUT)) == ABOUT
+    with pytest.raises(MessageError):
+        decode_frontier_note("{}}")

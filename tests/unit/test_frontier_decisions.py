@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from gossamer.errors import SettingsError
 from gossamer.ids import UrlId
 from gossamer.messages import Url
+from gossamer.settings import Law
 from services.frontier.bands import BandTable
 from services.frontier.draw import Draw, nearest
-from services.frontier.prioritizers import prioritizer
+from services.frontier.prioritizers import choose
 
 
 @pytest.mark.parametrize(
@@ -32,8 +33,8 @@ def test_bands_cover_all_priorities_in_order(bands: int) -> None:
     assert [first for first, _ in table.ranges()] == sorted({order.index(band) for band in order})
 
 
-def shares(draws: int, seed: int = 1) -> list[float]:
-    draw = Draw(BandTable(10), random.Random(seed))
+def shares(draws: int, seed: int = 1, law: Law = Law.SQUARE) -> list[float]:
+    draw = Draw(BandTable(10), random.Random(seed), law)
     drawn = [draw.band([True] * 10) for _ in range(draws)]
     return [drawn.count(band) / draws for band in range(10)]
 
@@ -43,6 +44,25 @@ def test_a_better_band_is_read_more_often_than_the_next_worse_one() -> None:
     law = [((band + 1) / 10) ** 0.5 - (band / 10) ** 0.5 for band in range(10)]
     assert found == sorted(found, reverse=True)
     assert all(abs(share - expected) < 0.01 for share, expected in zip(found, law, strict=True))
+
+
+def test_by_the_even_law_all_bands_are_read_alike() -> None:
+    assert all(abs(share - 0.1) < 0.01 for share in shares(100_000, law=Law.EVEN))
+
+
+def test_by_the_strict_law_the_best_is_read_but_for_those_that_are_overdue() -> None:
+    best, *others = shares(100_000, law=Law.STRICT)
+    assert best > 0.98
+    assert all(share >= 0.001 for share in others)
+
+
+@pytest.mark.parametrize("law", Law)
+@pytest.mark.parametrize("bands", [2, 10, 100])
+def test_every_band_that_has_something_is_read_once_in_a_thousand_draws(law: Law, bands: int) -> None:
+    draw = Draw(BandTable(bands), random.Random(1), law)
+    drawn = [draw.band([True] * bands) for _ in range(5_000)]
+    for start in range(0, 4_000, 50):
+        assert set(drawn[start : start + 1_000]) == set(range(bands))
 
 
 class Worst(random.Random):
@@ -77,9 +97,9 @@ def url(depth: int) -> Url:
 
 
 def test_breadth_ranks_by_depth_and_never_leaves_the_range() -> None:
-    assert prioritizer("breadth")([url(depth) for depth in (0, 1, 3, 10, 500)]) == [0, 10, 30, 100, 100]
+    assert choose("breadth").make()([url(depth) for depth in (0, 1, 3, 10, 500)]) == [0, 10, 30, 100, 100]
 
 
 def test_an_unknown_prioritizer_is_refused_with_the_right_ones() -> None:
-    with pytest.raises(SettingsError, match="breadth, constant"):
-        prioritizer("depth")
+    with pytest.raises(SettingsError, match=r"did you mean breadth\? There are breadth, constant, pagerank"):
+        choose("depth")

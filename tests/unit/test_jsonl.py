@@ -1,41 +1,20 @@
-"""The modules that come along."""
+"""The modules that come along: jsonl and noop."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from gossamer.ids import UrlId
 from gossamer.options import parse_spec
 from gossamer.outcomes import Flag
 from gossamer.parts import merge
-from services.worker.plugins import load, outputs
+from services.worker.plugins import load
 from services.worker.visit import Visitor
-from tests.a_module import a_crawl, a_page
-
-
-async def all_of_them(ids: Sequence[UrlId]) -> list[bool]:
-    return [True] * len(ids)
+from tests.a_module import a_crawl, a_page, all_of_them, crawled
 
 
 def names_in(folder: Path) -> list[str]:
     return sorted(each.name for each in folder.iterdir())
-
-
-async def crawled(spec: str, out_dir: Path, *pages: object) -> list[Path]:
-    """As a worker and a controller use a module."""
-    modules = load([parse_spec(spec)])
-    visitor = Visitor(modules, timeout_s=30)
-    await visitor.open(a_crawl(out_dir))
-    for page in pages:
-        assert await visitor.visit(page) == frozenset()  # type: ignore[arg-type]
-    assert await visitor.flush() == frozenset()
-    await visitor.close()
-    paths = outputs(modules, a_crawl(out_dir))
-    for path in paths:
-        await merge(path, all_of_them)
-    return paths
 
 
 async def test_jsonl_writes_one_object_a_page(tmp_path: Path) -> None:

@@ -21,9 +21,11 @@ KINDS: list[Kind[Any]] = [
     kinds.number(),
     kinds.whole(),
     kinds.yes_or_no(),
+    kinds.switch(),
     kinds.choice(Scope),
     kinds.regex(),
     kinds.network(),
+    kinds.host(),
     kinds.path(),
     kinds.server("redis", example="redis://host"),
     kinds.optional(kinds.count()),
@@ -122,6 +124,9 @@ def test_a_duration_may_have_to_be_above_nothing() -> None:
         pytest.param(kinds.header("a text", "T"), "a\r\nHost: b", id="a header in a header"),
         pytest.param(kinds.network(), "10.0.0.1/8", id="a network with bits behind its prefix"),
         pytest.param(kinds.network(), "fe80::%lo/64", id="a network with a zone"),
+        pytest.param(kinds.host(), "http://example.com/", id="a URL where a name is wanted"),
+        pytest.param(kinds.host(), "*.example.com", id="a name with a star"),
+        pytest.param(kinds.host(), "example..com", id="a name with an empty label"),
         pytest.param(kinds.regex(), "(", id="a regular expression with an open bracket"),
         pytest.param(kinds.path(), "http://h/", id="a URL where a path is wanted"),
         pytest.param(kinds.path(), "a\0b", id="a path with a NUL"),
@@ -130,6 +135,7 @@ def test_a_duration_may_have_to_be_above_nothing() -> None:
         pytest.param(kinds.server("redis", example=""), "redis://h:99999", id="a server with a port that is none"),
         pytest.param(kinds.server("http", example="", path=True), "http://h/", id="a server without its bucket"),
         pytest.param(kinds.yes_or_no(), "maybe", id="neither yes nor no"),
+        pytest.param(kinds.switch(), "", id="a switch set to nothing"),
         pytest.param(kinds.choice(Scope), "Web", id="a choice in another case"),
     ],
 )
@@ -157,7 +163,53 @@ def test_none_has_a_word() -> None:
         ("http://secret@host/bucket", "http://***@host/bucket"),
         ("redis://:sec@ret/sec?ret#sec@host/0", "redis://:***@host/0"),
         ("redis://u:secret\nsecret@host", "redis://u:***@host"),
+        ("a-key-and-no-url", "***"),
     ],
 )
 def test_a_masked_url_has_no_password(url: str, shown: str) -> None:
     assert kinds.masked(url) == shown
+
+
+@pytest.mark.parametrize("url", ["https://r.example/api/v1.0/getPageRank", "http://127.0.0.1:8090/x", "https://[::1]/"])
+def test_an_endpoint_is_a_url(url: str) -> None:
+    assert kinds.endpoint("https", "http", example="x").parse(url) == url
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "r.example",
+        "ftp://r.example/",
+        "https:///x",
+        "https://user:password@r.example/",
+        "https://r.example/?key=secret",
+        "https://r.example/#x",
+        "https://r.example:0/",
+        "https://r.example/a b",
+        "https://r.example/\n",
+    ],
+)
+def test_an_endpoint_has_no_room_for_secrets(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^$"):
+        kinds.endpoint("https", "http", example="x").parse(text)
+
+
+@pytest.mark.parametrize("text", ["", "two words", "line\nline", "a:b", "x" * 201, "schlüssel"])
+def test_a_key_can_stand_in_a_header(text: str) -> None:
+    assert kinds.token().parse("aA0._~+/=-") == "aA0._~+/=-"
+    with pytest.raises(ValueError, match=r"^$"):
+        kinds.token().parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("example.com", "example.com"),
+        ("WWW.Example.COM.", "www.example.com"),
+        ("bücher.example", "xn--bcher-kva.example"),
+        ("a", "a"),
+    ],
+)
+def test_a_host_is_named_as_it_stands_in_urls(text: str, name: str) -> None:
+    assert kinds.host().parse(text) == name

@@ -9,17 +9,19 @@ from hypothesis import strategies as st
 
 from bench import synthweb
 from gossamer.messages import Link
+from gossamer.records import Refused
 from gossamer.settings import Nofollow, Scope
 from gossamer.urls import identity, requested, url_id
+from services.role.registrable import registrable
 from services.worker.decode import Decoded, decode
 from services.worker.links import (
+    LINK_LENGTH_KEPT,
     LINKS_KEPT,
     SITES_KEPT,
     Followable,
     LinkReader,
     LinkRules,
     in_charset,
-    registrable,
     repeats,
 )
 from services.worker.parse import Parsed, parse
@@ -51,7 +53,10 @@ def urls(followable: Followable) -> list[str]:
 
 
 def reasons(followable: Followable) -> dict[str, int]:
-    return {refused.reason: refused.count for refused in followable.refused}
+    counts: dict[str, int] = {}
+    for refused in followable.refused:
+        counts[refused.reason] = counts.get(refused.reason, 0) + refused.count
+    return counts
 
 
 def test_links_are_resolved_and_each_page_is_named_once() -> None:
@@ -112,9 +117,19 @@ def test_a_link_that_is_refused_is_counted_with_its_reason(href: str, reason: st
     followable = read(page_with(href, href + " "))
 
     assert followable.links == []
-    (refused,) = followable.refused
-    assert (refused.reason, refused.count) == (reason, 2)
-    assert len(refused.example) <= 500
+    assert reasons(followable) == {reason: 2}
+    assert all(len(refused.example) <= 500 for refused in followable.refused)
+
+
+def test_a_few_refused_links_are_shown_not_those_of_every_page_alone() -> None:
+    hrefs = ["mailto:top@a.test", *(f"mailto:{n}@a.test" for n in range(7)), "mailto:foot@a.test"]
+
+    assert read(page_with(*hrefs)).refused == [
+        Refused("not http or https", 7, "mailto:top@a.test"),
+        Refused("not http or https", 1, "mailto:3@a.test"),
+        Refused("not http or https", 1, "mailto:foot@a.test"),
+    ]
+    assert read(page_with("mailto:x@a.test")).refused == [Refused("not http or https", 1, "mailto:x@a.test")]
 
 
 @pytest.mark.parametrize(
@@ -354,6 +369,20 @@ def test_the_links_of_links_are_themselves(hrefs: list[str]) -> None:
 
 
 @settings(deadline=None)
+@given(
+    hrefs=st.lists(st.one_of(st.text(), HREFS), max_size=5),
+    base=st.one_of(st.none(), st.text(), HREFS),
+    refresh=st.one_of(st.none(), st.text(), HREFS),
+    charset=st.sampled_from(["utf-8", "utf-16le", "windows-1252", "big5", "iso-2022-jp", "no such charset"]),
+)
+def test_no_markup_makes_the_reading_of_links_fail(hrefs: list[str], base: str | None, refresh: str | None, charset: str) -> None:
+    found = read(page_with(*dict.fromkeys(hrefs), base=base, refresh=refresh), charset=charset)
+
+    given = len(dict.fromkeys(hrefs)) + (refresh is not None)
+    assert len(found.links) + sum(each.count for each in found.refused) <= given
+    assert all(requested(url) == url for url in found.found)
+
+
 @given(st.text(max_size=20), st.sampled_from(["cp1252", "shift_jis", "gb18030", "iso2022_jp", "euc_kr"]))
 def test_no_href_makes_the_charset_fail(href: str, codec: str) -> None:
     encoded = in_charset(href, codec)
@@ -368,9 +397,12 @@ def test_memory_is_bounded() -> None:
         read(page_with("/x"), at, url=f"http://site{number}.test/")
     for number in range(LINKS_KEPT + 10):
         read(page_with(f"/{number}"), at)
+    long = f"/{'x' * 2_000}"
+    assert [link.url for link in read(page_with(long), at).links] == [f"http://site.test{long}"]
 
     assert len(at._sites) == SITES_KEPT
     assert max(map(len, at._sites.values())) <= LINKS_KEPT
+    assert max(len(href) for known in at._sites.values() for href in known) <= LINK_LENGTH_KEPT
 
 
 def test_every_link_of_the_synthetic_web_is_read_as_it_is_meant() -> None:
@@ -394,3 +426,50 @@ def test_every_link_of_the_synthetic_web_is_read_as_it_is_meant() -> None:
     assert met >= {
         (site.number, number) for site in world.sites for number in range(1, site.size) if site.linked[number] == site.paths[number]
     }
+
+
+# --- Sitemaps ---
+
+
+def test_an_index_lists_sitemaps_whatever_they_end_with() -> None:
+    parsed = page_with("/a.xml", "/b.xml.gz", "http://inside.test/c.xml", "/d/d/d/d/d.xml", "/no.xml")
+    at = reader(replace(RULES, include=(re.compile("/article/"),), exclude=(re.compile("/no"),)))
+
+    index, pages = (read(parsed, at, of_sitemaps=of_sitemaps) for of_sitemaps in (True, False))
+
+    assert urls(index) == ["http://site.test/a.xml", "http://site.test/b.xml.gz"]
+    assert reasons(index) == {"address or port": 1, "repeated path segments": 1, "excluded": 1}
+    assert urls(pages) == []
+
+
+def test_sitemaps_are_left_alone_whose_own_links_would_be_too_deep() -> None:
+    at = reader(replace(RULES, max_depth=3))
+
+    def named(depth: int) -> list[str]:
+        return [link.url for link in at.named_sitemaps(["/a.xml"], url="http://site.test/robots.txt", depth=depth)]
+
+    assert named(1) == ["http://site.test/a.xml"]
+    assert named(2) == []
+    assert urls(read(page_with("/a.xml"), at, depth=1, of_sitemaps=True)) == ["http://site.test/a.xml"]
+    assert reasons(read(page_with("/a.xml"), at, depth=2, of_sitemaps=True)) == {"depth": 1}
+    assert urls(read(page_with("/a"), at, depth=2)) == ["http://site.test/a"]
+
+
+def test_a_named_sitemap_passes_the_checks_of_a_link() -> None:
+    at = reader(replace(RULES, scope=Scope.HOST), scope=("site.test",))
+    named = ["http://site.test/a.xml", "/a.xml#x", "", "#", "/list", "http://other.test/a.xml", "ftp://site.test/a.xml", "http://["]
+
+    found = at.named_sitemaps(named, url="http://site.test/robots.txt", depth=0)
+
+    assert [link.url for link in found] == ["http://site.test/a.xml", "http://site.test/list"]
+
+
+def test_a_sitemap_that_has_moved_is_followed_where_sitemaps_are_read() -> None:
+    rules = replace(RULES, include=(re.compile("/article/"),))
+    reading, not_reading = reader(replace(rules, sitemaps=True)), reader(rules)
+
+    moved = reading.redirect_target("http://site.test/sitemap.xml", "/sitemap_index.xml?x=1.html")
+
+    assert isinstance(moved, Link)
+    assert reading.redirect_target("http://site.test/sitemap.xml", "/x.pdf") == "file type"
+    assert not_reading.redirect_target("http://site.test/sitemap.xml", "/sitemap_index.xml") == "file type"

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from gossamer import urls
+from gossamer.budgets import Budget
 from gossamer.outcomes import CrawlOutcome, Flag, Outcome
+from services.worker import links
 
 DOCS = (Path(__file__).parents[2] / "docs" / "outcomes.md").read_text(encoding="utf-8")
 
@@ -37,3 +40,13 @@ def test_the_docs_have_every_member_with_its_comment(heading: str, enum: type[St
 def test_an_outcome_is_its_name(outcome: Outcome) -> None:
     assert outcome == outcome.name.lower()
     assert Outcome(outcome.value) is outcome
+
+
+def test_the_docs_have_every_reason_for_which_a_link_is_refused() -> None:
+    table = DOCS.partition("\n## Why a link is not followed\n")[2].partition("\n## ")[0]
+    documented = set(re.findall(r"`([^`]+)`", "".join(re.findall(r"^\| (`.+?) \| ", table, re.M))))
+
+    by_spelling = set(re.findall(r'raise UrlError\("(.+?)"\)', inspect.getsource(urls)))
+    by_rule = set(re.findall(r'^[A-Z_]+: Final = "(.+)"$', inspect.getsource(links), re.M))
+    by_budget = {budget.partition(":")[0] for budget in Budget}
+    assert documented == by_spelling | by_rule | by_budget

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from services.worker.guard import refusal
@@ -22,6 +22,7 @@ def test_a_page_is_read_in_one_go() -> None:
     assert page == Parsed(
         title="On spiders",
         text="Spiders They spin . One Two",
+        main=page.main,
         hrefs=("one.html", "two.html"),
         nofollow=frozenset({"two.html"}),
         links_cut=False,
@@ -29,6 +30,24 @@ def test_a_page_is_read_in_one_go() -> None:
         refresh=None,
         robots=frozenset({"noindex"}),
     )
+    assert page.main.split() == ["Spiders", "They", "spin", ".", "One", "Two"]
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        pytest.param("<header>Site <nav>Menu</nav></header><p>Article</p><footer>Legal</footer>", id="by element"),
+        pytest.param("<nav>One<nav>inside another</nav></nav><main>Article</main><aside>See also</aside>", id="within one another"),
+        pytest.param("<div role=Navigation>Menu</div><p>Article</p><div role=contentinfo>Legal</div>", id="by role"),
+        pytest.param("<div id=Header>Site</div><div id=sidebar>See<b id=menu>also</b></div><p id=article>Article</p>", id="by id"),
+        pytest.param("<div class='wide sidebar'>See also</div><p class=header>Article</p><p class=footer>Legal</p>", id="by class"),
+    ],
+)
+def test_what_is_marked_as_the_sites_own_is_not_part_of_the_main_text(html: str) -> None:
+    page = parse(html)
+
+    assert page.main.split() == ["Article"]
+    assert len(page.text.split()) > 1
 
 
 @pytest.mark.parametrize(
@@ -203,10 +222,13 @@ def test_what_the_guard_lets_through_is_read_in_no_time() -> None:
 
 
 TAGS = ["a", "base", "meta", "title", "svg", "math", "noscript", "template", "table", "iframe", "frameset", "p", "b"]
+TAGS += ["html", "head", "body", "nav"]
+THE_SITES = ["class=sidebar", "class='x footer'", "id=nav", "role=banner"]
 MARKUP = st.lists(
     st.one_of(
         st.sampled_from(TAGS).map("<{}>".format),
         st.sampled_from(TAGS).map("</{}>".format),
+        st.builds("<{} {}>".format, st.sampled_from(TAGS), st.sampled_from(THE_SITES)),
         st.builds("<a href={}>".format, st.text(max_size=9)),
         st.builds("<meta http-equiv=refresh content='{}'>".format, st.text(max_size=9)),
         st.builds("<base href='{}'>".format, st.text(max_size=9)),
@@ -218,6 +240,8 @@ MARKUP = st.lists(
 
 @settings(deadline=None)
 @given(MARKUP)
+@example("<html class=sidebar><p>All of it is the site's.")
+@example("<body class=sidebar><nav id=nav><nav id=nav>")
 def test_no_page_makes_it_fail(html: str) -> None:
     page = parse(html)
 

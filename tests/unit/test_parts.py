@@ -4,16 +4,20 @@ import asyncio
 import errno
 import os
 import stat
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer import parts
-from gossamer.ids import UrlId
+from gossamer.forms import Lines
+from gossamer.ids import Epoch, UrlId, WorkerId
 from gossamer.parts import PartFile, merge, parts_folder, taken
+from gossamer.records import Seat
 from tests.a_module import a_crawl, an_id
 
 
@@ -275,6 +279,22 @@ async def test_a_merge_that_fails_leaves_everything_as_it_was(path: Path) -> Non
     assert await merge(path, Stored([1, 2])) == 2
 
 
+async def test_a_form_that_fails_at_its_end_leaves_everything_as_it_was(path: Path) -> None:
+    class Broken(Lines):
+        @contextmanager
+        def writing(self, file: BinaryIO) -> Iterator[Callable[[bytes], object]]:
+            yield file.write
+            raise ValueError("no footer could be written")
+
+    await a_part(path, (1, "a"))
+
+    with pytest.raises(ValueError, match="no footer"):
+        await merge(path, Stored([1]), form=Broken())
+    assert sorted(each.name for each in path.parent.iterdir()) == ["titles.txt.parts"]
+
+    assert await merge(path, Stored([1])) == 1
+
+
 async def test_a_merge_killed_before_it_removed_the_parts_can_be_repeated(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     await a_part(path, (1, "a"))
     monkeypatch.setattr(parts, "_remove", lambda *_: None)
@@ -354,3 +374,26 @@ async def test_a_path_is_taken_by_a_file_or_by_parts_of_one(path: Path) -> None:
 
     await merge(path, Stored([1]))
     assert taken(path)
+
+
+async def test_what_a_living_worker_writes_is_left_for_the_next_merge(path: Path) -> None:
+    await a_part(path, (1, "a"), worker=0, epoch=1)
+    living = PartFile(path, a_crawl(worker=1, epoch=5))
+    living.write(an_id(2), line(2, "b"))
+    await living.flush()
+    stored = Stored({1, 2, 3})
+
+    assert await merge(path, stored, [Seat(WorkerId(1), Epoch(5))]) == 1
+
+    assert merged(path) == [(1, "a")]
+    living.write(an_id(3), line(3, "c"))
+    await living.close()
+    assert await merge(path, stored) == 3
+    assert merged(path) == [(1, "a"), (2, "b"), (3, "c")]
+
+
+async def test_a_worker_that_saw_no_page_leaves_nothing_behind(path: Path) -> None:
+    await a_part(path)
+
+    assert not taken(path)
+    assert not parts_folder(path).exists()

@@ -8,6 +8,7 @@ from textwrap import dedent
 import pytest
 
 from gossamer.errors import SettingsError
+from gossamer.forms import Output
 from gossamer.module import Module
 from gossamer.options import parse_spec
 from services.worker.plugins import Loaded, load, outputs, refuse_taken
@@ -147,7 +148,7 @@ def test_a_file_may_have_dataclasses_in_it(folder: Path) -> None:
 def test_an_unknown_name_is_refused_with_the_nearest_one_and_all_others(folder: Path) -> None:
     an_entry_point(folder, "shop = shop:Shop")
 
-    assert refusal("jsnol") == "'jsnol': there is no such module; did you mean jsonl? There are jsonl, noop, shop"
+    assert refusal("jsnol") == "'jsnol': there is no such module; did you mean jsonl? There are csv, jsonl, noop, parquet, shop"
     assert refusal("jsnol:Jsonl") == refusal("jsnol")
 
 
@@ -253,7 +254,7 @@ def jsonls(*paths: str) -> list[Loaded]:
 def test_the_files_to_merge_are_those_of_all_modules(folder: Path) -> None:
     modules = load([parse_spec(text) for text in ("noop", "jsonl", "jsonl:path=x.jsonl")])
 
-    assert outputs(modules, a_crawl(folder)) == [folder / "crawl.jsonl", Path("x.jsonl")]
+    assert outputs(modules, a_crawl(folder)) == [Output(folder / "crawl.jsonl"), Output(Path("x.jsonl"))]
 
 
 def test_two_modules_can_not_write_one_file() -> None:
@@ -262,9 +263,9 @@ def test_two_modules_can_not_write_one_file() -> None:
 
 
 def test_a_new_crawl_does_not_write_into_the_output_of_another(folder: Path) -> None:
-    paths = outputs(jsonls("x.jsonl"), a_crawl())
-    refuse_taken(paths)
+    found = outputs(jsonls("x.jsonl"), a_crawl())
+    refuse_taken(found)
 
     written(folder / "x.jsonl.parts" / "0-1.part", "")
     with pytest.raises(SettingsError, match=r"x\.jsonl has the output of an earlier crawl; name another path, or move it away"):
-        refuse_taken(paths)
+        refuse_taken(found)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LOCKS = ("requirements.lock", "requirements-dev.lock")
+LOCKS = ("requirements.lock", "requirements-parquet.lock", "requirements-dev.lock")
 
 
 def test_the_wheel_holds_the_package_gossamer_alone(tmp_path: Path) -> None:
@@ -34,13 +34,16 @@ def test_every_locked_package_has_hashes_and_no_lock_names_a_host(name: str) -> 
     text = (ROOT / name).read_text()
     packages = re.findall(r"^([a-z0-9._-]+)==[^\n]*\\\n((?:    --hash=sha256:[0-9a-f]{64}[^\n]*\n)+)", text, re.MULTILINE)
     assert len(packages) == len(re.findall(r"^[a-z0-9._-]+==", text, re.MULTILINE))
-    assert len(packages) > 5
+    assert len(packages) > 4
     assert "://" not in text
 
 
-def test_the_crawlers_lock_is_part_of_the_developers() -> None:
-    pinned = [set(re.findall(r"^([a-z0-9._-]+==\S+)", (ROOT / name).read_text(), re.MULTILINE)) for name in LOCKS]
-    assert pinned[0] <= pinned[1]
+def test_the_other_locks_are_part_of_the_developers() -> None:
+    crawler, parquet, developers = (
+        set(re.findall(r"^([a-z0-9._-]+==\S+)", (ROOT / name).read_text(), re.MULTILINE)) for name in LOCKS
+    )
+    assert crawler | parquet <= developers
+    assert {each.partition("==")[0] for each in parquet - crawler} == {"pyarrow"}, "both can be installed together"
 
 
 @pytest.mark.parametrize("page", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]), ids=lambda page: page.name)

@@ -17,7 +17,9 @@ DOCS = Path(__file__).parents[2] / "docs" / "report.md"
 
 
 def a_report() -> Report:
-    counts = some_counts(outcomes={Outcome.GONE: 1, Outcome.DONE: 7}, refused={"scheme": 2, "scope": 9}, charged_bytes=500)
+    counts = some_counts(
+        outcomes={Outcome.GONE: 1, Outcome.DONE: 7}, refused={"scheme": 2, "scope": 9}, charged_bytes=500, budgets={"max_hosts": 3}
+    )
     return report_of(CrawlId("c"), CrawlOutcome.PAGE_BUDGET, counts, workers=4, seconds=1.23456)
 
 
@@ -37,6 +39,7 @@ def test_the_report_is_one_object_with_the_crawl_in_numbers(tmp_path: Path) -> N
         "domains": 7,
         "seconds": 1.235,
         "outcomes": {"done": 7, "gone": 1},
+        "budgets": {"max_hosts": 3},
         "refused": {"scope": 9, "scheme": 2},
     }
     assert list(tmp_path.iterdir()) == [file], "nothing temporary is left"

@@ -93,6 +93,17 @@ async def test_what_is_allowed_may_be_resolved() -> None:
     assert await resolver.resolve("intranet", 80) == Resolved(("10.0.0.1",))
 
 
+async def test_the_crawls_own_servers_are_refused_in_networks_that_are_allowed() -> None:
+    names = Names(records("10.0.0.1"))
+    resolver = Resolver(names, ManualClock(), [ip_network("10.0.0.0/8")], {("10.0.0.1", 40001)})
+
+    for host in ("10.0.0.1", "intranet", "intranet"):  # by its address, by a name, by a name that is remembered
+        refused = await resolver.resolve(host, 40001)
+        assert isinstance(refused, Unresolved)
+        assert (refused.outcome, refused.again) == (Outcome.URL_REFUSED, False)
+        assert await resolver.resolve(host, 8080) == Resolved(("10.0.0.1",))
+
+
 @pytest.mark.parametrize(
     ("host", "port"),
     [("localhost", 80), ("printer.local", 80), ("redis", 80), ("a.example.com", 6379), ("a.example.com", 22)],

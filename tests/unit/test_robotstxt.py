@@ -7,8 +7,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from protego import Protego
 
-from gossamer.outcomes import Outcome
-from services.worker.robotstxt import ALLOW_ALL, BYTES_MAX, Meaning, denial, meaning, page_rules, read_rules, text_of
+from services.worker.robotstxt import (
+    ALLOW_ALL,
+    BYTES_MAX,
+    KEPT_S,
+    KEPT_S_MIN,
+    PATTERNS_MAX,
+    Meaning,
+    denial,
+    kept_s,
+    meaning,
+    page_rules,
+    read_rules,
+    text_of,
+)
 
 SITE = "http://site.test"
 
@@ -18,7 +30,7 @@ def allowed(robots: str, path: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("answer", "expected"),
+    ("status", "expected"),
     [
         pytest.param(200, Meaning.READ, id="200"),
         pytest.param(204, Meaning.READ, id="an empty success"),
@@ -32,15 +44,26 @@ def allowed(robots: str, path: str) -> bool:
         pytest.param(500, Meaning.NOT_NOW, id="500"),
         pytest.param(503, Meaning.NOT_NOW, id="503"),
         pytest.param(999, Meaning.NOT_NOW, id="a senseless status"),
-        pytest.param(Outcome.TIMEOUT, Meaning.NOT_NOW, id="timeout"),
-        pytest.param(Outcome.MALFORMED, Meaning.NOT_NOW, id="a message that ended early"),
-        pytest.param(Outcome.DNS_FAILED, Meaning.NOT_NOW, id="no address"),
-        pytest.param(Outcome.TLS_FAILED, Meaning.NOT_NOW, id="no TLS"),
-        pytest.param(Outcome.ADDRESS_REFUSED, Meaning.DENIES_ALL, id="an address that is refused"),
     ],
 )
-def test_what_can_not_be_had_is_never_taken_for_leave(answer: int | Outcome, expected: Meaning) -> None:
-    assert meaning(answer) is expected
+def test_what_can_not_be_had_is_never_taken_for_leave(status: int, expected: Meaning) -> None:
+    assert meaning(status) is expected
+
+
+@pytest.mark.parametrize(
+    ("said", "expected_s"),
+    [
+        pytest.param([], KEPT_S, id="nothing"),
+        pytest.param(["max-age=60"], KEPT_S_MIN, id="a minute: not between any two pages"),
+        pytest.param(["no-store"], KEPT_S_MIN, id="not at all"),
+        pytest.param(["public", "MAX-AGE=7200"], 7200, id="two hours, in two headers"),
+        pytest.param(["max-age=315360000"], KEPT_S, id="ten years: a day"),
+        pytest.param(["max-age=" + "9" * 400], KEPT_S, id="for ever"),
+        pytest.param(["s-max-age=9, x-max-age=7, max-age=soon"], KEPT_S, id="nothing that makes sense"),
+    ],
+)
+def test_rules_are_kept_as_long_as_their_server_says_within_bounds(said: list[str], expected_s: float) -> None:
+    assert kept_s([("cache-Control", value) for value in said]) == expected_s
 
 
 RULES = "User-agent: *\nDisallow: /private/\n"
@@ -237,6 +260,15 @@ def test_no_file_makes_the_matcher_run_away(rule: str, path: str, limit_s: float
     rules.allows(SITE + path)
 
     assert time.process_time() - began < limit_s  # a tenth of it on an idle machine
+
+
+def test_more_patterns_than_can_be_tried_on_every_url_forbid_everything() -> None:
+    lines = [f"Disallow: /*x{number}$" for number in range(PATTERNS_MAX)]
+    read, unread = (read_rules("\n".join(("User-agent: *", *lines, *more))) for more in ([], ["Allow: /*.html$"]))
+
+    assert read.allows(f"{SITE}/y").allowed
+    assert not read.allows(f"{SITE}/x{PATTERNS_MAX - 1}").allowed
+    assert denial(unread, f"{SITE}/y", max_crawl_delay_s=0) == "robots.txt, 3001 rules with * or $, more than are read"
 
 
 PATHS = st.text(st.sampled_from("ab/.?=*$"), max_size=8).map(lambda text: "/" + text)

@@ -24,6 +24,7 @@ OTHER = {
     "SHARE": "0.5",
     "REGEX": "a+",
     "CIDR": "10.0.0.0/8",
+    "DOMAIN": "example.com",
     "FILE": "x.txt",
     "DIR": "x",
     "NAME": "x",
@@ -33,10 +34,21 @@ OTHER = {
     "web|domain|host": "host",
     "follow|skip": "skip",
     "host|domain": "domain",
+    "drop|follow": "follow",
     "human|json": "json",
     "embedded|external|compose": "external",
+    "classic|quorum": "quorum",
+    "path|auto": "auto",
+    "here|elsewhere": "elsewhere",
+    "square|even|strict": "even",
+    "on|off": "on",
 }
-OTHER_SECRET = {"rabbitmq_url": "amqp://u:hidden@h", "redis_url": "redis://u:hidden@h", "s3_url": "http://u:hidden@h/b"}
+OTHER_SECRET = {
+    "rabbitmq_url": "amqp://u:hidden@h",
+    "redis_url": "redis://u:hidden@h",
+    "s3_url": "http://u:hidden@h/b",
+    "rank_api_key": "hidden",
+}
 
 
 def other(setting: Setting) -> str:
@@ -108,9 +120,9 @@ def test_lists_are_repeated_flags_words_and_arrays(tmp_path: Path) -> None:
 
 
 def test_a_stronger_source_can_undo_a_weaker_one(tmp_path: Path) -> None:
-    file = written(tmp_path, "max_depth = 3\nsimilarity = 0.9")
+    file = written(tmp_path, "max_depth = 3\nmax_url_params = 2")
 
-    loaded = load({"max_depth": "none", "similarity": "off"}, {}, file)
+    loaded = load({"max_depth": "none", "max_url_params": "none"}, {}, file)
 
     assert loaded.settings == Settings()
     assert loaded.origin("max_depth") == "flag --max-depth"
@@ -208,6 +220,7 @@ def test_what_is_wrong_is_said_in_one_line(flags: dict[str, str], environ: dict[
         ("workers = true", "workers is 'True'; it takes a whole number from 1 up"),
         ("contact = true", "contact is 'True'; it takes a URL or mail address (printable ASCII), or none"),
         ("delay = inf", "delay is 'inf'; it takes a duration, such as 1.5, 90s, 5m or 1h"),
+        ("sitemaps = 2", "sitemaps is '2'; it takes on or off"),
         ("workers = [1, 2]", "workers has 2 values; it takes one: a whole number from 1 up"),
         ("workers = { n = 1 }", "workers is \"{'n': 1}\"; it takes a whole number from 1 up"),
     ],
@@ -216,6 +229,11 @@ def test_what_is_wrong_in_a_file_is_said_with_its_name(toml: str, message: str, 
     file = written(tmp_path, toml)
 
     assert refusal(file=file) == f"{file}: {message}"
+
+
+@pytest.mark.parametrize(("toml", "on"), [("true", True), ("false", False), ('"on"', True), ('"off"', False)])
+def test_a_switch_in_a_file_may_be_a_truth_value(toml: str, on: bool, tmp_path: Path) -> None:
+    assert load({}, {}, written(tmp_path, f"sitemaps = {toml}")).settings.links.sitemaps is on
 
 
 @pytest.mark.parametrize("content", [b"workers =", b"\xff\xfe", b"workers = " + b"9" * 5000, b"a = 1\na = 2"])

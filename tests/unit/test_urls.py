@@ -5,14 +5,14 @@ import time
 
 import pytest
 from ada_url import check_url
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gossamer.errors import UrlError
 from gossamer.ids import URL_ID_BYTES
 from gossamer.messages import Link
-from gossamer.tracking import MAYBE_SESSIONS, SESSIONS, TRACKING
-from gossamer.urls import KNOWN_MAX, Finder, domain_of, host_of, identity, origin_of, requested, url_id
+from gossamer.tracking import MAYBE_SESSIONS, SESSION_PREFIXES, SESSIONS, TRACKING, TRACKING_PREFIXES
+from gossamer.urls import KNOWN_MAX, Finder, domain_of, family_of, host_of, identity, origin_of, requested, url_id
 
 PAGE = "http://base.test/dir/page?q=1"
 
@@ -73,6 +73,7 @@ def reason(text: str, base: str | None = None) -> str:
     return str(refused.value)
 
 
+@settings(deadline=None)
 @given(anything, st.sampled_from([None, PAGE, "https://other.test/"]))
 @example("http://xn--a/", None)
 @example("http://\ud800/", None)
@@ -87,6 +88,7 @@ def test_whatever_the_text_there_is_a_url_or_a_reason(text: str, base: str | Non
     assert "#" not in url
 
 
+@settings(deadline=None)
 @given(anything)
 def test_requesting_twice_changes_nothing(text: str) -> None:
     try:
@@ -98,6 +100,7 @@ def test_requesting_twice_changes_nothing(text: str) -> None:
     assert requested(url, "https://other.test/") == url
 
 
+@settings(deadline=None)
 @given(anything)
 @example("http://h/%%37E")
 @example("http://h/..;jsessionid=1;jsessionid=2")
@@ -114,6 +117,86 @@ def test_canonicalising_twice_changes_nothing(text: str) -> None:
     assert domain_of(once) == domain_of(url), "an identity is of the same domain"
 
 
+class Rules:
+    """The four rules of identity as the module's text has them, letter by letter: nothing shared with what they check."""
+
+    UNRESERVED = string.ascii_letters + string.digits + "-._~"
+
+    @classmethod
+    def identity(cls, url: str) -> str:
+        scheme, _, behind = url.partition("://")
+        site, slash, rest = behind.partition("/")
+        rest = cls.escapes(slash + rest)
+        path, _, query = rest.partition("?")
+        kept = cls.query(query)
+        return f"{scheme}://{cls.site(site)}{cls.sessions(path)}" + (f"?{kept}" if kept else "")
+
+    @classmethod
+    def escapes(cls, text: str) -> str:
+        out, at = "", 0
+        while at < len(text):
+            digits = text[at + 1 : at + 3]
+            if text[at] != "%":
+                out, at = out + text[at], at + 1
+            elif len(digits) < 2 or any(each not in string.hexdigits for each in digits):
+                out, at = out + "%25", at + 1
+            else:
+                char = chr(int(digits, 16))
+                out, at = out + (char if char in cls.UNRESERVED else "%" + digits.upper()), at + 3
+        return out
+
+    @classmethod
+    def site(cls, site: str) -> str:
+        host, colon, port = site.rpartition(":") if ":" in site and not site.endswith("]") else (site, "", "")
+        return host.removesuffix(".") + colon + port
+
+    @classmethod
+    def sessions(cls, path: str) -> str:
+        segments = path.split("/")
+        last, *parameters = segments[-1].split(";")
+        while parameters and parameters[-1].lower().startswith("jsessionid="):
+            if len(parameters) == 1 and last in (".", ".."):
+                break
+            parameters.pop()
+        segments[-1] = ";".join([last, *parameters])
+        first, *middle, end = segments
+        return "/".join([first, *(each for each in middle if not cls.is_asp_session(each)), end]) if middle else "/".join(segments)
+
+    @classmethod
+    def is_asp_session(cls, segment: str) -> bool:
+        inner = segment.removeprefix("(S(").removesuffix("))")
+        small = all(each in string.ascii_lowercase + string.digits for each in inner)
+        return segment == f"(S({inner}))" and len(inner) == 24 and small
+
+    @classmethod
+    def query(cls, query: str) -> str:
+        kept = []
+        for parameter in query.split("&"):
+            name, _, value = parameter.partition("=")
+            folded = name.lower()
+            prefixed = any(folded.startswith(each) for each in (*TRACKING_PREFIXES, *SESSION_PREFIXES))
+            session = folded in MAYBE_SESSIONS and len(value) >= 32 and all(each in string.hexdigits for each in value)
+            if (name or value) and not (prefixed or session or folded in TRACKING or folded in SESSIONS):
+                kept.append(f"{name}={value}" if value else name)
+        return "&".join(sorted(kept))
+
+
+@settings(deadline=None)
+@given(anything)
+@example("http://h/(S(aaaaaaaaaaaaaaaaaaaaaaaa))/(S(bbbbbbbbbbbbbbbbbbbbbbbb))/x")
+@example("http://h/a;b;jsessionid=1;JSESSIONID=2?x;jsessionid=3")
+@example("http://h/..;jsessionid=1;jsessionid=2")
+@example("http://h.:81/?a==&utm%5fsource=1")
+def test_identity_changes_what_is_asked_for_by_its_four_rules_and_no_others(text: str) -> None:
+    try:
+        url = requested(text, PAGE)
+    except UrlError:
+        return
+
+    assert identity(url) == Rules.identity(url)
+
+
+@settings(deadline=None)
 @given(urls, st.text())
 def test_whatever_the_fragment_the_same_is_requested(url: str, fragment: str) -> None:
     bare = url.partition("#")[0] + "#"
@@ -121,6 +204,7 @@ def test_whatever_the_fragment_the_same_is_requested(url: str, fragment: str) ->
     assert requested(bare + fragment) == requested(bare)
 
 
+@settings(deadline=None)
 @given(st.permutations(["a=1", "b", "a=2", "c=%7E", "utm_id=1", "", "gclid=x"]))
 def test_the_order_of_parameters_does_not_count(parameters: list[str]) -> None:
     assert identity("http://h/x?" + "&".join(parameters)) == "http://h/x?a=1&a=2&b&c=~"
@@ -336,6 +420,7 @@ def test_a_domain_may_be_what_is_registered() -> None:
 
 
 class TestFinder:
+    @settings(deadline=None)
     @given(
         st.lists(st.tuples(st.sampled_from([PAGE, "http://base.test/", "https://base.test/x/y", "http://other.test/"]), anything))
     )
@@ -349,7 +434,8 @@ class TestFinder:
                 with pytest.raises(UrlError, match=f"^{refused}$"):
                     finder.resolve(base, href)
             else:
-                assert finder.resolve(base, href) == Link(url_id(identity(url)), url, domain_of(url))
+                same = identity(url)
+                assert finder.resolve(base, href) == Link(url_id(same), url, domain_of(url), *family_of(same))
 
     def test_a_relative_link_is_read_anew_on_each_page(self) -> None:
         finder = Finder("http://base.test")
@@ -378,3 +464,34 @@ class TestFinder:
         assert len(finder._known) <= KNOWN_MAX
         assert len(finder._sites) <= KNOWN_MAX
         assert max(map(len, finder._known)) <= 100
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        pytest.param("/shop?a=1&b=2", "/shop?c=3&d=4&a=1", True, id="combinations of one path"),
+        pytest.param("/shop?a=1&b=2", "/shop?a=1", True, id="and what they are made of"),
+        pytest.param("/shop?a=1&b=2", "/shoes?a=1&b=2", False, id="another path"),
+        pytest.param("/shop?a=1&b=2", "http://other.test/shop?a=1&b=2", False, id="another host"),
+        pytest.param("/shop?a=1&a=2", "/shop?a=2&b=1", True, id="a name that stands there twice"),
+    ],
+)
+def test_urls_that_differ_in_their_query_alone_are_a_family(one: str, other: str, same: bool) -> None:
+    (ours, _), (theirs, _) = (family_of(identity(requested(text, PAGE))) for text in (one, other))
+
+    assert ours
+    assert theirs
+    assert (ours == theirs) is same
+
+
+@pytest.mark.parametrize("text", ["/page?id=7", "/page?id=7&utm_source=mail", "/a&b?id=7", "/page?id=7&&"])
+def test_a_single_parameter_is_no_combination(text: str) -> None:
+    family, combines = family_of(identity(requested(text, PAGE)))
+
+    assert family
+    assert not combines
+
+
+@pytest.mark.parametrize("text", ["/page", "/page?", "/a&b", "/page?utm_source=mail"])
+def test_a_url_without_a_query_has_no_family(text: str) -> None:
+    assert family_of(identity(requested(text, PAGE))) == (b"", False)
