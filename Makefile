@@ -4,10 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.dev-$(shell cksum requirements-dev.lock 2>/dev/null | cut -d' ' -f1)
 
-.PHONY: help env lint test model demo bench lock clean
+.PHONY: help env lint test test-compose model demo bench bench-external bench-frontier bench-similarity hostile lock clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 25
 
 env: $(STAMP)  ## makes .venv with everything that the tests need
 
@@ -26,9 +26,16 @@ lint: env  ## ruff and mypy --strict
 test: lint  ## everything: lint, types, import arrows, the model's quick set, all tests
 	@$(BIN)/python -m pytest -q -n logical tests/unit tests/contract tests/model
 	@$(BIN)/python -m pytest -q tests/system tests/chaos  # alone: servers see the crawler's clock here
+	@$(BIN)/python -m pytest -q tests/hostile  # a process of its own: its memory is measured
+
+test-compose: env  ## the stack of containers, as operators run it (needs Docker; about seven minutes)
+	@$(BIN)/python -m pytest -q tests/compose
 
 model: env  ## the protocol's model: every scenario and every deliberate bug, as tables
 	@$(BIN)/python -m tests.model.protocol_model $(ARGS)
+
+hostile: env  ## what broken and hostile peers do, case by case: outcome, time and memory (ARGS: numbers, such as 13 28a)
+	@$(BIN)/python -m tests.hostile $(ARGS)
 
 demo: env  ## serves a synthetic web on this machine and crawls it: everything to be seen, without internet
 	@$(BIN)/python -m bench.demo $(ARGS)
@@ -36,9 +43,19 @@ demo: env  ## serves a synthetic web on this machine and crawls it: everything t
 bench: env  ## the ledger's cost per page, in CPU time
 	@$(BIN)/python -m bench.ledger $(ARGS)
 
-lock: env  ## compiles both lock files anew from pyproject.toml (needs uv)
+bench-external: env  ## a crawl on RabbitMQ, Redis and S3: round trips and CPU time a page, of roles and servers
+	@$(BIN)/python -m bench.external $(ARGS)
+
+bench-frontier: env  ## the frontier's order, draws, fairness and throughput, with their bounds (ten minutes)
+	@$(BIN)/python -m bench.frontier $(ARGS)
+
+bench-similarity: env  ## near-duplicates: which pairs of pages are taken for one, and what that costs; fails if a bound is broken
+	@$(BIN)/python -m bench.similarity $(ARGS)
+
+lock: env  ## compiles the lock files anew from pyproject.toml (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra crawler -o requirements.lock pyproject.toml
-	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra crawler --extra dev -o requirements-dev.lock pyproject.toml
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra crawler --extra parquet --extra dev -o requirements-dev.lock pyproject.toml
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra parquet -c requirements.lock -o requirements-parquet.lock pyproject.toml
 
 clean:  ## removes what make made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
