@@ -14,6 +14,7 @@ from adapters.patience import patient
 from gossamer.clock import Clock
 from gossamer.errors import SettingsError
 from gossamer.ids import CrawlId
+from gossamer.pauses import Pauses
 from gossamer.ports.blobs import Blobs
 from gossamer.ports.broker import Broker
 from gossamer.ports.ledger import Ledger
@@ -38,6 +39,7 @@ class Ports:
     broker: Broker
     ledger: Ledger
     blobs: Blobs
+    pauses: Pauses  #: of this process, whatever they wait for
     #: By server: returns if it is there, with what its operator should know; raises `EngineUnavailable` in one line if not.
     checks: Mapping[str, Callable[[], Awaitable[Sequence[str] | None]]] = field(default_factory=dict)
     #: Deletes what crawls that are gone left in a store that others share; names them. One does it at a time.
@@ -62,8 +64,9 @@ async def open_embedded(folder: Path, crawl: CrawlId, clock: Clock) -> Ports:
 
     blobs = DirectoryBlobs(_blobs_root(folder, crawl), crawl, clock)
     await blobs.remove_leftovers()
-    ledger = patient(open_file(folder, clock), clock, "ledger")
-    return Ports(MemoryBroker(), ledger, patient(blobs, clock, "blob store", ("put",)))
+    pauses, full = Pauses(clock), f"no space left on {folder}"
+    ledger = patient(open_file(folder, clock), pauses, "ledger", full)
+    return Ports(MemoryBroker(), ledger, patient(blobs, pauses, "blob store", full, ("put",)), pauses)
 
 
 def open_file(folder: Path, clock: Clock) -> Ledger:
@@ -163,11 +166,13 @@ def open_external(at: Servers, crawl: CrawlId, settings: Settings, clock: Clock)
     broker = RabbitBroker(at.rabbitmq_url, crawl, queue_type=storage.queue_type, expires_s=storage.ttl_s)
     ledger = RedisLedger(at.redis_url, crawl)
     blobs = open_s3(at, crawl, storage, clock)
+    pauses = Pauses(clock)
     sweeper = Sweeper(at.redis_url, blobs, holder=secrets.token_hex(8))
     return Ports(
         broker,
-        patient(ledger, clock, "ledger (Redis)"),
-        patient(blobs, clock, "blob store (S3)", ("put",)),
+        patient(ledger, pauses, "ledger (Redis)", "Redis is out of memory"),
+        patient(blobs, pauses, "blob store (S3)", "S3 has no room", ("put",)),
+        pauses,
         checks={"rabbitmq": broker.check, "redis": ledger.check, "s3": blobs.check},
         sweep=sweeper,
         besides=(sweeper.close,),

@@ -4,7 +4,7 @@
     ├── SettingsError          the operator must change something; the process ends with the setting's name
     ├── UrlError               this text is no URL that can be asked for: refused, with the reason
     ├── MessageError           these bytes are no message of ours: set aside as a dead letter
-    ├── EngineUnavailable      a server or the disk is away: back off, try again
+    ├── EngineUnavailable      a server or the disk is away, or full: back off, try again
     │   ├── LedgerUnavailable
     │   ├── BrokerUnavailable
     │   └── BlobsUnavailable
@@ -35,6 +35,11 @@ class MessageError(GossamerError):
 
 class EngineUnavailable(GossamerError):
     """Something that the engine stands on does not answer. Nothing was lost: the same call may be made again."""
+
+    def __init__(self, text: str, *, full: bool = False) -> None:
+        """`full`: it is there, and has no room for more."""
+        super().__init__(text)
+        self.full = full
 
 
 class LedgerUnavailable(EngineUnavailable):

@@ -35,7 +35,8 @@ class Module(ABC):
 
     Each worker has an instance of its own. A plain `visit` is called for one page at a time, an async one may be under way for
     several. Whatever a module raises is logged and counted with the page, and costs neither the page nor its links; so does
-    taking longer than `--module-timeout` (30 s). A module that goes on so is switched off, loudly.
+    taking longer than `--module-timeout` (30 s). A module that goes on so is switched off, loudly. A disk without room (an OSError
+    with ENOSPC) is nobody's fault: the crawl pauses, and the same call is made again until there is room.
     """
 
     #: False for a module that has nothing to do with pages: its `visit` is never called, and no page is made for it.

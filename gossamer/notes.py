@@ -22,6 +22,7 @@ class ModuleNote(msgspec.Struct, frozen=True):
 class WorkerNote(msgspec.Struct, frozen=True, kw_only=True):
     least_gap_s: dict[str, float] = {}  #: by domain: the least time between the starts of two requests
     modules: dict[str, ModuleNote] = {}  #: those that are in trouble
+    paused: tuple[str, ...] = ()  #: what is waited for in its process
 
 
 class RankApiNote(msgspec.Struct, frozen=True, kw_only=True):

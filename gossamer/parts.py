@@ -50,8 +50,13 @@ class PartFile:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         self._path = folder / _name(crawl.worker, crawl.epoch)
         self._file = os.open(self._path, flags, 0o666)
-        _sync_folder(folder)
-        _sync_folder(folder.parent)
+        try:
+            _sync_folder(folder)
+            _sync_folder(folder.parent)
+        except OSError:  # whoever tries again, when there is room, must find the name free
+            os.close(self._file)
+            self._path.unlink()
+            raise
         self._lines: list[bytes] = []  # written to the end of `_durable_bytes` at the next flush
         self._unflushed_bytes = 0
         self._durable_bytes = 0

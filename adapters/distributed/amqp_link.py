@@ -129,7 +129,8 @@ class Link:
 
     def _on_blocked(self, *_: object) -> None:
         self.blocked = True
-        log.warning("broker.blocked", extra={"server": str(self._server.address)})
+        meaning = "it is short of memory or disk and takes no hints; workers go on with what they hold, the rest waits"
+        log.warning("broker.blocked", extra={"server": str(self._server.address), "meaning": meaning})
 
     def _on_unblocked(self, *_: object) -> None:
         self.blocked = False

@@ -336,7 +336,8 @@ def _as_ours(error: Exception) -> Exception:
     word, _, said = str(error).partition(" ")
     said, _, _ = said.partition(" script: ")  # where in our script it was raised
     if isinstance(error, _NOT_NOW) or word in _NOT_NOW_WORDS:
-        return LedgerUnavailable(f"Redis can't be used now: {error}")
+        full = isinstance(error, errors.OutOfMemoryError)
+        return LedgerUnavailable(f"Redis can't be used now: {word} {said}".rstrip(), full=full)
     if isinstance(error, errors.NoPermissionError):
         return SettingsError(f"redis_url: the server's user lacks a permission: {error}")
     return {"FENCED": Fenced(said), "NOCRAWL": NoCrawl(said)}.get(word, error)

@@ -33,6 +33,9 @@ async def examine(client: Redis) -> list[str]:
         appends = persistence.get("aof_enabled", await _configured(client, "appendonly"))
     except (errors.RedisError, OSError) as error:
         raise LedgerUnavailable(f"Redis can't be used now: {error}") from error
+    used = _number(memory, "used_memory") - _number(memory, "mem_not_counted_for_evict")
+    if 0 < _number(memory, "maxmemory") < used:
+        raise LedgerUnavailable("Redis is out of memory: more is used than maxmemory allows", full=True)
     if policy not in (None, KEEPS_ALL):
         raise SettingsError(
             f"redis_url: the server evicts keys when it is full (maxmemory-policy {policy}); it must be {KEEPS_ALL}"
@@ -52,6 +55,11 @@ def _about_appending(appends: Any) -> list[str]:
     if appends is None:
         return ["Redis does not tell whether it appends to a file; if not, a crawl ends with its server"]
     return ["Redis has appendonly off: if it crashes, the crawl goes back to the last snapshot, or is lost"]
+
+
+def _number(section: dict[str, Any], name: str) -> int:
+    value = section.get(name)
+    return value if isinstance(value, int) else 0
 
 
 async def _section(client: Redis, name: str) -> dict[str, Any]:

@@ -38,6 +38,7 @@ REGION: Final = "us-east-1"
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _PREFIX: Final = re.compile(r"([A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)?")
 _WRONG_KEYS: Final = frozenset({"SignatureDoesNotMatch", "InvalidAccessKeyId", "InvalidToken", "ExpiredToken", "InvalidSecurity"})
+_FULL: Final = frozenset({"InsufficientStorage", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "QuotaExceeded"})
 _THERE_ALREADY: Final = frozenset({"BucketAlreadyOwnedByYou", "BucketAlreadyExists", "OperationAborted"})
 
 
@@ -190,7 +191,7 @@ class Bucket:
         except ClientError as error:
             if _code(error) == "NoSuchBucket":
                 self._is_there = False  # the next call makes it again
-            raise BlobsUnavailable(f"{self._name}: {_refusal(error, what)}") from error
+            raise BlobsUnavailable(f"{self._name}: {_refusal(error, what)}", full=_is_full(error)) from error
         except (NoCredentialsError, PartialCredentialsError) as error:
             raise BlobsUnavailable(f"{self._name}: no keys; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY") from error
         except (BotoCoreError, OSError) as error:
@@ -282,6 +283,11 @@ def _refusal(error: ClientError, what: str) -> str:
     return f"could not {what}: {code} {_one_line(error.response.get('Error', {}).get('Message', ''))}".rstrip()
 
 
+def _is_full(error: ClientError) -> bool:
+    """S3 itself is never full, so that servers have words of their own for it; some say no more than that they failed."""
+    return _status(error) == 507 or _code(error) in _FULL
+
+
 def _code(error: ClientError) -> str:
     return str(error.response.get("Error", {}).get("Code", "no code"))
 
@@ -296,6 +302,7 @@ def _one_line(text: object) -> str:
 
 def _date(answer: Mapping[str, Any]) -> datetime | None:
     try:
-        return parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
+        date = parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
     except (KeyError, ValueError):
         return None
+    return date if date.tzinfo is not None else None  # told twice, or in no zone that is known: no time at all

@@ -21,6 +21,7 @@ from adapters.segments import NAME, SUFFIX, Names, is_crawl, is_segment, segment
 from gossamer.clock import Clock, SystemClock
 from gossamer.errors import BlobsUnavailable
 from gossamer.ids import CrawlId
+from gossamer.pauses import lacks_room
 from gossamer.ports.blobs import BlobRef, Capture, Copy
 
 #: One may wait for the disk while another packs. Threads of our own: in the event loop's a hung module would hold up the store.
@@ -105,7 +106,7 @@ class DirectoryBlobs:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, do)
         except OSError as error:
-            raise BlobsUnavailable(f"the blob directory can't be used: {error}") from error
+            raise BlobsUnavailable(f"the blob directory can't be used: {error}", full=lacks_room(error)) from error
 
 
 def _store(path: Path, data: bytes) -> None:

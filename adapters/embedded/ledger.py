@@ -303,7 +303,9 @@ def _as_unavailable(error: BaseException) -> BaseException:
     """A file that can't be written now (full disk, locked) is an outage, to be tried again; anything else is our own bug."""
     ours = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR  # SQL that can't be run: no outage
     if isinstance(error, sqlite3.OperationalError | OSError) and not ours:
-        unavailable = LedgerUnavailable(f"the ledger's file can't be used now: {error}")
+        # The second is what a file beside it says that can't grow (SQLite's index of its log).
+        full = getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
+        unavailable = LedgerUnavailable(f"the ledger's file can't be used now: {error}", full=full)
         unavailable.__cause__ = error
         return unavailable
     return error

@@ -84,6 +84,8 @@ def _lines(snapshot: Snapshot, rate: float, seconds: float) -> Iterator[_Line]:
     if idle := waiting(snapshot.domains, snapshot.now):
         rows = [(safe(each.name, 50), f"{each.out + each.parked:,}", why(each, snapshot.now)) for each in idle[:DOMAINS_SHOWN]]
         yield from _table("waiting", ("domain", "URLs", "for"), rows, len(idle))
+    for reason in snapshot.paused:
+        yield "paused", safe(reason), "red"
     if errors := trouble(snapshot):
         yield "errors", tallies(errors), "yellow"
     for label, shown in modules(snapshot.modules):

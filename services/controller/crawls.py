@@ -88,9 +88,9 @@ def hold(folder: Path) -> Iterator[None]:
             time.sleep(_PAUSE_S)
         else:
             raise SettingsError(f"the crawl in {folder} runs already, in process {_number_in(folder) or 'unknown'}")
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
+        with _refused_if_it_fails(folder):
+            file.truncate(0)
+            os.write(file.fileno(), f"{os.getpid()}\n".encode())  # a buffer would fail again when it is closed
         yield
 
 

@@ -134,6 +134,7 @@ def line(snapshot: Snapshot, rate: float) -> str:
         parts.append(f"prioritizer: {several(plugin.failures, 'failure')}")
     if (api := snapshot.frontier.rank_api) is not None and api.away_since is not None:
         parts.append(f"rank API: away since {moment(api.away_since)}, asked {several(api.asked, 'time')}")
+    parts += [f"paused: {safe(reason)}" for reason in snapshot.paused]
     if snapshot.status.status is CrawlStatus.DRAINING:
         parts.append("ending")
     return ", ".join(parts)
@@ -159,6 +160,7 @@ def progress(snapshot: Snapshot, rate: float) -> dict[str, object]:
         "modules": {name: {"failures": each.failures, "off": each.switched_off} for name, each in snapshot.modules.items()},
         "rank_api": told(snapshot.frontier.rank_api),
         "prioritizer": told(snapshot.frontier.prioritizer),
+        "paused": list(snapshot.paused),
     }
 
 

@@ -1,7 +1,10 @@
 """`stop`: ends a crawl that another process runs, gently, by a word in its ledger; and waits until that process is through."""
 
+import os
+import signal
 from typing import Final
 
+from gossamer.errors import LedgerUnavailable
 from gossamer.outcomes import CrawlOutcome
 from gossamer.records import CrawlStatus
 from gossamer.settings import Engine
@@ -23,14 +26,26 @@ async def stop(place: Place, outside: Outside) -> Exit:
     if runner(place.folder) is None and not await _stands_open(place, outside):
         outside.stdout.write(f"There is nothing to stop.\n{status_text(place, await glance(place, outside))}")
         return Exit.DONE
-    async with ledger_of(place, outside) as ledger:
-        await ledger.stop(CrawlOutcome.STOPPED)
+    await _tell(place, outside)
     outside.stderr.write(f"Stopping crawl {place.id}: what is in flight is finished ...\n")
     if not await _ended(place, outside):
         outside.stderr.write(f"Crawl {place.id} is still ending, after {span(PATIENCE_S)}; it goes on by itself.\n")
         return Exit.INTERNAL
     outside.stdout.write(status_text(place, await glance(place, outside)))
     return Exit.DONE
+
+
+async def _tell(place: Place, outside: Outside) -> None:
+    """By its ledger; or, where that is a file on a disk that is full, by a signal to the process."""
+    try:
+        async with ledger_of(place, outside) as ledger:
+            await ledger.stop(CrawlOutcome.STOPPED)
+    except LedgerUnavailable as error:
+        process = runner(place.folder) if place.engine is Engine.EMBEDDED else None
+        if not process:
+            raise
+        outside.stderr.write(f"{error}: process {process} is told by a signal.\n")
+        os.kill(process, signal.SIGTERM)
 
 
 async def _ended(place: Place, outside: Outside) -> bool:

@@ -32,6 +32,7 @@ async def serve(at: AtWork) -> None:
         out_dir=at.words.out,
         registrable=registrable,
         resolver=resolver,
+        pauses=at.ports.pauses,
     )
     # Process ids alone come again: on another machine, in another container, after a restart.
     worker = equipment.worker(f"{socket.gethostname()} {os.getpid()} {secrets.token_hex(4)}")

@@ -12,6 +12,7 @@ from gossamer.clock import Clock
 from gossamer.ids import CrawlId
 from gossamer.module import CrawlInfo
 from gossamer.notes import ModuleNote, WorkerNote, encode_note
+from gossamer.pauses import Pauses
 from gossamer.ports.blobs import Blobs
 from gossamer.ports.broker import Broker
 from gossamer.ports.ledger import Ledger
@@ -45,6 +46,7 @@ from services.worker.worker import Worker
 class Noted:
     """What a worker's steps have seen, for who watches. Survives the seat."""
 
+    pauses: Pauses
     least_gap_s: dict[str, float] = field(default_factory=dict)
     visitor: Visitor | None = None
 
@@ -54,7 +56,7 @@ class Noted:
         modules = {
             name: ModuleNote(each.count, each.last, switched_off=bool(each.off)) for name, each in failures.items() if each.count
         }
-        return encode_note(WorkerNote(least_gap_s=self.least_gap_s, modules=modules))
+        return encode_note(WorkerNote(least_gap_s=self.least_gap_s, modules=modules, paused=self.pauses.reasons))
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class Equipment:
     out_dir: Path
     registrable: Callable[[str], str]  #: the registered domain of a host
     resolver: Resolver
+    pauses: Pauses
 
     @cached_property
     def sketch(self) -> Sketcher | None:
@@ -81,7 +84,7 @@ class Equipment:
     @asynccontextmanager
     async def __call__(self, lease: Lease, agenda: Agenda, noted: Noted) -> AsyncIterator[Steps]:
         settings, clock, seat = self.settings, self.clock, lease.seat
-        visitor = noted.visitor = Visitor(self.modules, timeout_s=settings.fetching.module_timeout_s)
+        visitor = noted.visitor = Visitor(self.modules, timeout_s=settings.fetching.module_timeout_s, pauses=self.pauses)
         await visitor.open(CrawlInfo(id=self.crawl, out_dir=self.out_dir, worker=seat.worker, epoch=seat.epoch))
         downloader = Downloader(
             self.resolver, clock, user_agent=user_agent(settings), connect_timeout_s=settings.fetching.connect_timeout_s
@@ -97,7 +100,7 @@ class Equipment:
             sitemaps=settings.links.sitemaps,
         )
         gate = Gate(self.ledger, seat)
-        finish = Finish(self.ledger, seat, self.broker, visitor.flush, self.registrable)
+        finish = Finish(self.ledger, seat, self.broker, visitor.flush_with_room, self.registrable)
         hand = Hand(self.ledger, seat, agenda, gate, finish, clock)
         by_domain = settings.manners.politeness is Politeness.DOMAIN
         links = Links(self.ledger, settings.links, allowed_nets(settings), self.registrable, by_domain=by_domain)
@@ -142,7 +145,7 @@ class Equipment:
 
     def worker(self, process: str) -> Worker:
         """One of the workers of this process, which has this name wherever else the crawl's processes are."""
-        noted = Noted()
+        noted = Noted(self.pauses)
         return Worker(
             self.ledger,
             self.broker,

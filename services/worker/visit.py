@@ -2,7 +2,7 @@
 
 Modules are other people's code. Whatever one does costs neither the page nor its links: what it raises, even SystemExit, and what
 takes longer than its deadline is counted against it and logged with the page; after too many in a row it is switched off. Each
-is handed a page of its own, so that nothing one does to it reaches the next.
+is handed a page of its own, so that nothing one does to it reaches the next. A full disk is nobody's fault: it is waited for.
 
 What can't be helped here: an async `visit` that blocks the event loop, C code that keeps Python's lock (a regular expression
 that backtracks without end), or code that ends the process. Then the worker's lease runs out, and what it held goes to another.
@@ -15,14 +15,16 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 
 from gossamer.crash import step
 from gossamer.errors import ModuleFailed, SettingsError
 from gossamer.module import CrawlInfo, Module
 from gossamer.outcomes import Flag
 from gossamer.page import Page
+from gossamer.pauses import Pauses, lacks_room
 from services.role.blame import blame
 from services.worker.lone_task import call_within
 from services.worker.lone_thread import LoneThread
@@ -38,6 +40,8 @@ FAILED: Final = frozenset({Flag.MODULE_FAILED})
 
 log = logging.getLogger("gossamer.modules")
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class Failures:
@@ -52,10 +56,10 @@ class Failures:
 class Visitor:
     """The modules of one worker. Made for one epoch: a worker that registers again makes another."""
 
-    def __init__(self, loaded: Sequence[Loaded], *, timeout_s: float) -> None:
+    def __init__(self, loaded: Sequence[Loaded], *, timeout_s: float, pauses: Pauses) -> None:
         """Makes an instance of each. Raises `SettingsError`."""
         labels = _labels([each.spec.name for each in loaded])
-        self._modules = [_Watched(label, each.make(), timeout_s) for label, each in zip(labels, loaded, strict=True)]
+        self._modules = [_Watched(label, each.make(), timeout_s, pauses) for label, each in zip(labels, loaded, strict=True)]
         self._visited = [each for each in self._modules if each.module.wants_pages]
 
     @property
@@ -72,7 +76,7 @@ class Visitor:
         """Opens all, in order. If one fails the others are closed again, and `SettingsError` says which and why."""
         for each in self._modules:
             try:
-                await each.open(crawl)
+                await each.with_room(partial(each.open, crawl))
             except ModuleFailed as failed:
                 await self.close()
                 raise SettingsError(f"module {each.label} can't be opened: {failed}") from failed
@@ -80,7 +84,12 @@ class Visitor:
     @step("worker.visit")
     async def visit(self, page: Page) -> frozenset[Flag]:
         """Hands the page to each module in order. `module_failed` if one raised, hung, or is switched off and missed it."""
-        fine = [await each.visit(page) for each in self._visited]
+        fine = [await each.with_room(partial(each.visit, page)) for each in self._visited]
+        return FINE if all(fine) else FAILED
+
+    async def flush_with_room(self) -> frozenset[Flag]:
+        """As `flush`; a disk that is full is waited for. Raises `ModuleFailed` if the modules are closed meanwhile."""
+        fine = [await each.with_room(each.flush_if_open) for each in self._visited]
         return FINE if all(fine) else FAILED
 
     async def flush(self) -> frozenset[Flag]:
@@ -102,8 +111,9 @@ class Visitor:
 class _Watched:
     """One module under a deadline, and what is held against it."""
 
-    def __init__(self, label: str, module: Module, timeout_s: float) -> None:
+    def __init__(self, label: str, module: Module, timeout_s: float, pauses: Pauses) -> None:
         self.label = label
+        self._pauses = pauses
         self.module = module
         self.failures = Failures()
         self._timeout_s = timeout_s
@@ -118,6 +128,13 @@ class _Watched:
         self._thread: LoneThread | None = None
         self._turn = asyncio.Lock()
 
+    async def with_room(self, call: Callable[[], Awaitable[T]]) -> T:
+        """One of the calls below, made again until there is room for what it writes."""
+        try:
+            return await call()
+        except _NoRoom as first:
+            return await self._pauses.outlast(call, _NoRoom, first, f"no space left for module {self.label}")
+
     async def open(self, crawl: CrawlInfo) -> None:
         self._is_open = True  # before it is tried: what is half open is to be closed as well
         await self._awaited(lambda: self.module.open(crawl))
@@ -129,24 +146,45 @@ class _Watched:
         # The turn is over when the thread is through with the page, not when we stop waiting: a cancelled walk must not let
         # the next page in beside this one.
         visiting = asyncio.create_task(self._visit(page))
-        visiting.add_done_callback(lambda _: self._turn.release())
+        visiting.add_done_callback(self._over)
         return await asyncio.shield(visiting)
 
+    def _over(self, visiting: "asyncio.Task[bool]") -> None:
+        self._turn.release()
+        if not visiting.cancelled():
+            visiting.exception()  # whoever waited for it may have gone
+
+    async def flush_if_open(self) -> bool:
+        """Raises `_NoRoom`, and `ModuleFailed` once it is closed: what it holds can't become durable any more."""
+        if not self._is_open:
+            raise ModuleFailed("it was closed")
+        try:
+            return await self._flush()
+        except _NoRoom:
+            raise
+        except ModuleFailed as failed:
+            return self._flush_failed(failed)
+
     async def flush(self) -> bool:
+        try:
+            return await self._flush()
+        except ModuleFailed as failed:
+            return self._flush_failed(failed)
+
+    async def _flush(self) -> bool:
         async with self._turn:  # also behind another flush, which may be about the same pages
             visited = self._visited
-            if self._flushed == visited:
-                return True
-            try:
+            if self._flushed != visited:
                 await self._flush_or_retry()
-            except ModuleFailed as failed:
-                self._count("in flush", failed, self._flushes)
-                if self.failures.off:
-                    self._flushed = visited  # that was its last chance
-                return False
-            self._flushes.good()
-            self._flushed = visited
+                self._flushes.good()
+                self._flushed = visited
             return True
+
+    def _flush_failed(self, failed: ModuleFailed) -> bool:
+        self._count("in flush", failed, self._flushes)
+        if self.failures.off:
+            self._flushed = self._visited  # that was its last chance
+        return False
 
     async def close(self) -> None:
         if not self._is_open:
@@ -168,6 +206,8 @@ class _Watched:
         own = replace(page)
         try:
             await (self._in_thread(own) if self._is_plain else self._awaited(lambda: self.module.visit(own)))
+        except _NoRoom:
+            raise
         except ModuleFailed as failed:
             self._count(f"on {page.url!r}", failed, self._visits)
             return False
@@ -187,7 +227,7 @@ class _Watched:
             raise self._hung()
         returned = answer.result()
         if returned.error is not None:
-            raise ModuleFailed(blame(returned.error)) from returned.error
+            raise _failed(returned.error) from returned.error
         if isinstance(waiting := returned.value, Awaitable):  # a plain function around an async one
             await self._awaited(lambda: waiting)
 
@@ -205,7 +245,7 @@ class _Watched:
         except TimeoutError:
             raise self._hung() from None
         if error is not None:
-            raise ModuleFailed(blame(error)) from error
+            raise _failed(error) from error
 
     def _hung(self) -> "_Hung":
         return _Hung(f"took longer than {self._timeout_s:g} s")
@@ -221,6 +261,14 @@ class _Watched:
 
 class _Hung(ModuleFailed):
     """It was not through by its deadline."""
+
+
+class _NoRoom(ModuleFailed):
+    """The disk that it writes to is full."""
+
+
+def _failed(error: BaseException) -> ModuleFailed:
+    return (_NoRoom if lacks_room(error) else ModuleFailed)(blame(error))
 
 
 class _Row:

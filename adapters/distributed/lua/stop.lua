@@ -10,5 +10,6 @@ local record, now, outcome = KEYS[1], ARGV[1], ARGV[2]
 Desk.open(record, now)
 if Desk.running() then
     Desk.books.status, Desk.books.outcome = DRAINING, outcome
+    Desk.let_through() -- it needs no memory, and whoever wants a full server's crawl to end must be heard
     Desk.write_back()
 end

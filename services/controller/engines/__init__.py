@@ -40,6 +40,7 @@ class Snapshot:
     modules: Mapping[str, ModuleTrouble]  #: those that are in trouble
     now: float  #: by the ledger's clock
     frontier: FrontierNote = NOTHING_TO_SAY  #: what frontiers say of prioritizer and rank API
+    paused: Sequence[str] = ()  #: what is waited for, in words, where it is known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -99,4 +99,5 @@ class EmbeddedEngine:
             out_dir=OUT,
             registrable=registrable,
             resolver=resolver,
+            pauses=self._ports.pauses,
         )

@@ -20,6 +20,7 @@ from gossamer.clock import Clock
 from gossamer.errors import SettingsError
 from gossamer.ids import CrawlId
 from gossamer.walk import Role
+from services.controller.engines.chorus import Chorus
 
 log = logging.getLogger("gossamer.roles")
 
@@ -39,8 +40,11 @@ WRONG_SETTINGS: Final = 2
 class RoleProcess:
     """One of them, through all its lives."""
 
-    def __init__(self, role: Role, number: int, crawl: CrawlId, logs: Path, environ: Mapping[str, str], clock: Clock) -> None:
+    def __init__(
+        self, role: Role, number: int, crawl: CrawlId, logs: Path, environ: Mapping[str, str], clock: Clock, chorus: Chorus
+    ) -> None:
         self.name = f"{role} {number}"
+        self._chorus = chorus
         self._role, self._crawl, self._environ, self._clock = role, crawl, environ, clock
         self._log = logs / f"{role}-{number}.log"
         self._told_bytes = self._log.stat().st_size if self._log.exists() else 0
@@ -86,7 +90,7 @@ class RoleProcess:
         whole = read[: read.rfind(b"\n") + 1] or (read if len(read) == TAIL_BYTES else b"")
         for line in whole.splitlines():
             level, text = _event(line)
-            if level >= logging.WARNING:
+            if level >= logging.WARNING and self._chorus.is_news(self.name, text):
                 log.log(level, "%s: %s", self.name, text)
         self._told_bytes += len(whole)
 
@@ -108,7 +112,10 @@ class RoleProcess:
         self.pids.append(process.pid)
         if self._ending:  # told so while it was being started
             process.kill()
-        return await process.wait()
+        try:
+            return await process.wait()
+        finally:
+            self._chorus.has_died(self.name)
 
 
 class Crew:
@@ -130,9 +137,10 @@ class Crew:
         # The roles run in the operator's directory, where modules and outputs are; the code is here.
         path = os.pathsep.join((str(ROOT), environ["PYTHONPATH"])) if environ.get("PYTHONPATH") else str(ROOT)
         environ = {**environ, "PYTHONPATH": path}
+        chorus = Chorus()
         self._processes = [
-            RoleProcess(Role.FRONTIER, 0, crawl, logs, {**environ, **for_frontiers}, clock),
-            *(RoleProcess(Role.WORKER, number, crawl, logs, environ, clock) for number in range(workers)),
+            RoleProcess(Role.FRONTIER, 0, crawl, logs, {**environ, **for_frontiers}, clock, chorus),
+            *(RoleProcess(Role.WORKER, number, crawl, logs, environ, clock, chorus) for number in range(workers)),
         ]
         self._keeping: list[asyncio.Task[None]] = []
 
