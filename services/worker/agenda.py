@@ -64,6 +64,12 @@ class Agenda:
                 if len(domain.urls) == 1 and not domain.engaged:
                     self._schedule(url.domain, domain)
 
+    def claim(self, urls: Iterable[Url]) -> list[Url]:
+        """Those that were not in hand, and are from here on: hints for them are dropped, and nobody takes them up."""
+        claimed = [url for url in urls if url.id not in self._hand]
+        self._hand.update(url.id for url in claimed)
+        return claimed
+
     def next(self, now: float, most: int) -> list[Url]:
         """Up to `most` URLs of different domains that may be asked now; these domains are engaged from here on."""
         while self._resting and self._resting[0][0] <= now:

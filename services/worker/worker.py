@@ -20,6 +20,7 @@ from gossamer.ports.ledger import Ledger
 from gossamer.records import UNRANKED, CrawlRecord, CrawlStatus, Seat
 from services.worker.agenda import Agenda, take
 from services.worker.lease import Lease
+from services.worker.missing import missing
 from services.worker.walk import Steps, approach, settle
 
 log = logging.getLogger("gossamer.worker")
@@ -136,7 +137,7 @@ class Worker:
             await self._clock.sleep(IDLE_S)
             now = self._clock.monotonic()
             if not len(agenda) or now - asked_at >= self._lease_s:
-                self._take_up(agenda, [(url, UNRANKED) for url in await self._ledger.held(seat)])
+                self._take_up(agenda, [(url, UNRANKED) for url in await missing(self._ledger, seat, agenda)])
                 asked_at = now
 
     def _take_up(self, agenda: Agenda, urls: list[tuple[Url, int]]) -> None:
