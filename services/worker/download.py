@@ -11,7 +11,7 @@ import logging
 import re
 import socket
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
@@ -105,8 +105,12 @@ class Downloader:
         self._multi = Multi(connections_max)
         self._idle: list[_Transfer] = []
 
-    async def fetch(self, request: Request) -> Answer | Trouble:
-        """Asks once. A fetch that is cancelled closes its connection at once."""
+    async def fetch(self, request: Request, check: Callable[[], None] = lambda: None) -> Answer | Trouble:
+        """Asks once. A fetch that is cancelled closes its connection at once.
+
+        `check` is called right before anything is sent, and may raise: a look-up takes its time, and whoever began it may have been
+        frozen meanwhile.
+        """
         asked_at = self._clock.monotonic()
         host, port = endpoint(request.url)
         where = self._resolver.known(host, port)
@@ -114,6 +118,7 @@ class Downloader:
             where = await self._resolve(host, port, request.deadline_s)
         if isinstance(where, Unresolved):
             return Trouble(where.outcome, where.reason, 0, None, where.again)
+        check()
         started_at = self._clock.monotonic()
         left_s = request.deadline_s - (started_at - asked_at)
         transfer = self._idle.pop() if self._idle else _Transfer(self._multi, self._user_agent)
@@ -121,6 +126,7 @@ class Downloader:
             transfer.prepare(request, host, port, where.addresses, left_s, min(left_s, self._connect_timeout_s))
             ended = await self._multi.perform(transfer.curl, transfer.limit_bytes + WIRE_EXTRA_BYTES)
             if transfer.is_stale:
+                check()
                 transfer.dial_anew()
                 ended = await self._multi.perform(transfer.curl, transfer.limit_bytes + WIRE_EXTRA_BYTES)
             return transfer.result(ended, started_at, self._clock.monotonic())

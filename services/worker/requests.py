@@ -64,8 +64,7 @@ class Requests:
 
     @step("worker.download")
     async def _ask(self, domain: str, request: Request) -> tuple[Answer | Trouble, Visit]:
-        self._lease.check()
-        result = await self._downloader.fetch(request)
+        result = await self._downloader.fetch(request, self._lease.check)
         now = self._clock.monotonic()
         if result.started_at is not None:
             self._note_start(domain, result.started_at)
