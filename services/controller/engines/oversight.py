@@ -6,23 +6,26 @@ whether the roles run in this process or on other machines.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 from adapters.wiring import Ports
 from gossamer.clock import Clock
-from gossamer.errors import BrokerUnavailable, LedgerUnavailable, MessageError
+from gossamer.errors import BrokerUnavailable, EngineUnavailable, LedgerUnavailable, MessageError
 from gossamer.forms import Output
 from gossamer.ids import UrlId, WorkerId
-from gossamer.notes import FrontierNote, WorkerNote, decode_frontier_note, decode_note, is_frontiers, together
+from gossamer.messages import Found, encode
+from gossamer.notes import FrontierNote, WorkerNote, decode_frontier_note, decode_note, is_frontiers, note_name, together
 from gossamer.outcomes import CrawlOutcome
 from gossamer.parts import merge
+from gossamer.pauses import lacks_room
 from gossamer.ports.broker import URLS
 from gossamer.records import CrawlRecord, CrawlStatus, Seat, UrlRecord
 from gossamer.settings import Politeness, Settings
 from services.controller import seed
 from services.controller.engines import Ended, ModuleTrouble, Snapshot, Stop, nothing_was_had
+from services.controller.wording import several
 from services.frontier.bands import BandTable
 from services.role.registrable import registrable
 
@@ -31,10 +34,14 @@ log = logging.getLogger("gossamer.controller")
 WATCH_S: Final = 0.25
 #: Queues are asked for their depths this often: each is a question to the broker.
 DEPTHS_EVERY_S: Final = 1.0
-#: How long open URLs may stand still, none of them waiting for a time, until the crawl counts as stalled.
+#: How long open URLs may stand still, none of them waiting for a time, until the crawl counts as stalled: so long, and as long
+#: besides as the slowest page that is still in time.
 STALLED_S: Final = 300.0
-#: A look that took longer than this waited for a server. What stood still meanwhile is not the crawl's fault.
+#: Between two looks that are further apart than this a server was waited for, or this process was frozen. What stood still
+#: meanwhile is not the crawl's fault.
 LONG_LOOK_S: Final = 5.0
+#: How long a crawl may be without a worker until that is said. They take a moment to start, and to register again.
+ALONE_S: Final = 20.0
 #: Whoever wants everything to end at once does not wait for a server that is away.
 CUT_S: Final = 10.0
 DOMAINS_SHOWN: Final = 20
@@ -46,12 +53,18 @@ class Oversight:
 
     def __init__(self, settings: Settings, ports: Ports, clock: Clock, outputs: Sequence[Output]) -> None:
         self._settings, self._clock, self._outputs = settings, clock, outputs
-        self._ledger, self._broker = ports.ledger, ports.broker
+        self._ledger, self._broker, self._checks = ports.ledger, ports.broker, ports.checks
+        self._pauses = ports.pauses
+        self._stop = Stop()
         self._registrable = registrable if settings.manners.politeness is Politeness.DOMAIN else None
         self._seen: CrawlRecord  # as it was last
         self._notes_before: frozenset[str] = frozenset()  # those of earlier runs
         self._depths: Mapping[str, int] = {}
         self._depths_at = float("-inf")
+        fetching = settings.fetching
+        slowest_page_s = fetching.attempt_timeout_s + len(settings.start.modules) * fetching.module_timeout_s
+        self._stalled_s = STALLED_S + slowest_page_s
+        self._alone_s = 0.0  # without a worker, though there is work
 
     async def begin(self) -> None:
         """Declares the queues, adds the seeds and hints at them. A broker that is away is no obstacle: the frontier asks."""
@@ -68,6 +81,7 @@ class Oversight:
 
     async def until_it_ends(self, watch: Callable[[Snapshot], None], stop: Stop) -> CrawlRecord:
         """Or until it is cut off: then as it was last seen, since a ledger that is away would be waited for."""
+        self._stop = stop
         looking = asyncio.ensure_future(self._look_after(watch, stop))
         cut = asyncio.ensure_future(stop.now.wait())
         try:
@@ -81,23 +95,71 @@ class Oversight:
 
     async def _look_after(self, watch: Callable[[Snapshot], None], stop: Stop) -> CrawlRecord:
         """The operator's wishes, the crawl's end, and whether it moves at all."""
-        moved_at, last = self._clock.monotonic(), None
+        still_s, looked_at, last = 0.0, self._clock.monotonic(), None
         while True:
-            looked_at = self._clock.monotonic()
             if stop.gently.is_set():
-                await self._ledger.stop(CrawlOutcome.STOPPED)
+                await self._drain(stop)
             crawl = self._seen = await self._ledger.end()
             snapshot = await self._snapshot(crawl)
             watch(snapshot)
             if crawl.status is CrawlStatus.ENDED:
                 return crawl
             now = self._clock.monotonic()
-            if snapshot.counts != last or _waits_for_a_time(snapshot) or now - looked_at > LONG_LOOK_S:
-                moved_at, last = now, snapshot.counts
-            elif now - moved_at > STALLED_S:
-                await self._ledger.stop(CrawlOutcome.STALLED)
-                return await self._ledger.crawl()
+            since_s, looked_at = now - looked_at, now
+            self._tell_if_alone(snapshot, since_s)
+            if snapshot.counts != last or _waits_for_a_time(snapshot) or since_s > LONG_LOOK_S:
+                still_s, last = 0.0, snapshot.counts
+            else:
+                still_s += since_s
+            if snapshot.paused:
+                if still_s > CUT_S and crawl.outcome is CrawlOutcome.STOPPED:
+                    self._cut(stop, snapshot.paused[0])
+                still_s = min(still_s, CUT_S)  # when it goes on, it is given its time anew
+            elif still_s > self._stalled_s:
+                excuse = await self._excuse()
+                if excuse is None:
+                    await self._ledger.stop(CrawlOutcome.STALLED)
+                    return await self._ledger.crawl()
+                log.warning("nothing has moved for %.0f s, which goes on until it is mended: %s", still_s, excuse)
+                still_s = 0.0
             await self._pause(stop)
+
+    async def _drain(self, stop: Stop) -> None:
+        try:
+            async with asyncio.timeout(CUT_S):
+                await self._ledger.stop(CrawlOutcome.STOPPED)
+        except TimeoutError:
+            self._cut(stop, "the ledger can't be written")
+
+    def _cut(self, stop: Stop, reason: str) -> None:
+        """Whoever wants it to end does not wait for what may be away, or full, for hours."""
+        log.warning("what is in flight can't be finished, and is let go: %s; `resume` goes on from here", reason)
+        stop.now.set()
+
+    def _tell_if_alone(self, snapshot: Snapshot, since_s: float) -> None:
+        """Nothing moves without a worker, and only who started them, or did not, can mend that."""
+        if snapshot.workers or snapshot.status.status is not CrawlStatus.RUNNING:
+            if self._alone_s > ALONE_S:
+                log.warning("%s at work again", several(len(snapshot.workers), "worker"))
+            self._alone_s = 0.0
+            return
+        before_s, self._alone_s = self._alone_s, self._alone_s + min(since_s, LONG_LOOK_S)
+        if before_s <= ALONE_S < self._alone_s:
+            log.warning("no worker is at work, with %s open", several(snapshot.counts.open, "URL"))
+
+    async def _excuse(self) -> str | None:
+        """The server that holds the crawl up, in words; None if there is none, and nothing will ever move."""
+        for check in self._checks.values():
+            try:
+                await check()
+            except EngineUnavailable as error:
+                return str(error)
+        queues, limit = await self._queues(), self._settings.frontier.queue_size
+        hints = [encode(Found((record.url,))) for record in await self._ledger.unfinished(1)]
+        # What a queue with room in it does not take is kept out by the broker itself: it is short of memory, or of disk.
+        if queues.get(URLS, 0) < limit and await self._broker.publish(URLS, hints) < len(hints):
+            return "the broker takes no messages"
+        return None
 
     async def ended(self, crawl: CrawlRecord, living: Collection[Seat] = (), *, cut: bool = False) -> Ended:
         """How it ended, with its outputs merged; what workers that live have written waits for a `resume`.
@@ -114,19 +176,40 @@ class Oversight:
         if living and self._outputs:
             log.warning("%d workers are still at work; what they write is merged by `resume`", len(living))
         for output in self._outputs:
-            await merge(output.path, self._are_stored, living, output.form)
+            await self._merge(output, living, wait=not _was_stopped(crawl))
         counts, (notes, frontier) = await self._ledger.counts(), await self._notes()
         stalled = crawl.outcome is CrawlOutcome.STALLED
         return Ended(
             record=crawl,
             counts=counts,
-            least_gap_s=_least_gaps(notes),
-            modules=_trouble(notes),
+            least_gap_s=_least_gaps(notes.values()),
+            modules=_trouble(notes.values()),
             seeds_failed=nothing_was_had(counts),
             stalled_on=await self._ledger.unfinished(NAMED) if stalled else (),
             outputs=[output.path for output in self._outputs if output.path.exists()],
             frontier=frontier,
         )
+
+    async def _merge(self, output: Output, living: Collection[Seat], *, wait: bool) -> None:
+        """Raises `EngineUnavailable` if there is no room for it, and the operator does not want to wait."""
+
+        async def merged() -> None:
+            try:
+                await merge(output.path, self._are_stored, living, output.form)
+            except OSError as error:
+                if not lacks_room(error):
+                    raise
+                raise EngineUnavailable(f"{output.path} can't be written: {error.strerror}", full=True) from error
+
+        try:
+            await merged()
+        except EngineUnavailable as full:
+            if not wait:
+                log.warning("%s; `resume` merges what modules wrote", full)
+                return
+            waiting = self._pauses.outlast(merged, EngineUnavailable, full, f"no space left for {output.path}")
+            if not await _unless(self._stop.gently, waiting):
+                raise EngineUnavailable(f"{full}; `resume` merges what modules wrote") from full
 
     async def _pause(self, stop: Stop) -> None:
         """Shorter if the operator wants something."""
@@ -141,14 +224,18 @@ class Oversight:
             if domain.owner is not None and domain.out:
                 owned[domain.owner] = owned.get(domain.owner, 0) + 1
         notes, frontier = await self._notes()
+        workers = await self._ledger.workers()
+        at_work = {note_name(Seat(each.id, each.epoch)) for each in workers}
+        paused = {reason for name, note in notes.items() if name in at_work for reason in note.paused}
         return Snapshot(
             status=crawl,
             counts=await self._ledger.counts(),
-            workers=await self._ledger.workers(),
+            workers=workers,
+            paused=sorted(paused.union(self._pauses.reasons)),
             domains=domains,
             queues=await self._queues(),
             domains_owned=owned,
-            modules=_trouble(notes),
+            modules=_trouble(notes.values()),
             now=self._clock.now(),
             frontier=frontier,
         )
@@ -163,16 +250,16 @@ class Oversight:
             self._depths_at = now
         return self._depths
 
-    async def _notes(self) -> tuple[list[WorkerNote], FrontierNote]:
-        """What the workers and the frontiers of this run left."""
-        workers, frontiers = [], []
+    async def _notes(self) -> tuple[dict[str, WorkerNote], FrontierNote]:
+        """What the workers of this run left, by name, and its frontiers."""
+        workers, frontiers = {}, []
         for name, text in (await self._ledger.notes()).items():
             if name not in self._notes_before:
                 try:
                     if is_frontiers(name):
                         frontiers.append(decode_frontier_note(text))
                     else:
-                        workers.append(decode_note(text))
+                        workers[name] = decode_note(text)
                 except MessageError as error:
                     log.warning("note.unreadable", extra={"note": name, "error": str(error)})
         return workers, together(frontiers)
@@ -203,6 +290,23 @@ def _trouble(notes: Iterable[WorkerNote]) -> dict[str, ModuleTrouble]:
 
 def _is_stored(record: UrlRecord | None) -> bool:
     return record is not None and record.facts is not None and record.facts.blob is not None
+
+
+def _was_stopped(crawl: CrawlRecord) -> bool:
+    """By the operator, or it was cut off."""
+    return crawl.outcome is CrawlOutcome.STOPPED or (crawl.status is not CrawlStatus.ENDED and crawl.outcome is None)
+
+
+async def _unless(event: asyncio.Event, waiting: Coroutine[Any, Any, None]) -> bool:
+    """Whether it was through before the event was set, at which it is given up."""
+    work, ended = asyncio.ensure_future(waiting), asyncio.ensure_future(event.wait())
+    try:
+        await asyncio.wait((work, ended), return_when=asyncio.FIRST_COMPLETED)
+        return work.done() and work.result() is None
+    finally:
+        for each in (work, ended):
+            each.cancel()
+        await asyncio.wait((work, ended))
 
 
 def _waits_for_a_time(snapshot: Snapshot) -> bool:
