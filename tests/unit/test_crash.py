@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.crash import EXIT_CODE, VARIABLE, step
+from gossamer.crash import EXIT_CODE, ONCE, VARIABLE, step
 from gossamer.walk import CRASH_POINTS, WALK, Step
 
 ROOT = Path(__file__).parents[2]
@@ -36,8 +36,8 @@ asyncio.run(main())
 """
 
 
-def run(crash_at: str) -> tuple[int, list[str]]:
-    environment = {**os.environ, VARIABLE: crash_at}
+def run(crash_at: str, **more: str) -> tuple[int, list[str]]:
+    environment = {**os.environ, VARIABLE: crash_at, **more}
     command = [sys.executable, "-c", SCRIPT]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     return done.returncode, done.stdout.split("\n")[:-1]
@@ -54,6 +54,14 @@ def run(crash_at: str) -> tuple[int, list[str]]:
 )
 def test_a_process_dies_at_the_point_that_is_named_and_cleans_nothing_up(crash_at: str, printed: list[str]) -> None:
     assert run(crash_at) == (EXIT_CODE, printed)
+
+
+def test_a_process_that_is_to_die_once_leaves_a_mark_and_whoever_finds_it_lives(tmp_path: Path) -> None:
+    mark = tmp_path / "died"
+
+    assert run("worker.links:before:2", **{ONCE: str(mark)}) == (EXIT_CODE, ["judged", "linked", "judged"])
+    assert mark.exists()
+    assert run("worker.links:before:2", **{ONCE: str(mark)}) == (0, [*["judged", "linked"] * 3, "cleaned up"])
 
 
 def test_without_a_point_nothing_happens() -> None:
