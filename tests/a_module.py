@@ -5,9 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from gossamer import CrawlInfo, Module, Page
+from gossamer.clock import SystemClock
 from gossamer.ids import CrawlId, Epoch, UrlId, WorkerId
 from gossamer.options import ModuleSpec, parse_spec
 from gossamer.parts import merge
+from gossamer.pauses import Pauses
 from services.worker.plugins import Loaded, load, outputs
 from services.worker.visit import Visitor
 
@@ -52,7 +54,7 @@ async def all_of_them(ids: Sequence[UrlId]) -> list[bool]:
 async def crawled(spec: str, out_dir: Path, *pages: Page, epoch: int = 1) -> list[Path]:
     """What a module has written, used as a worker and a controller use it."""
     modules = load([parse_spec(spec)])
-    visitor = Visitor(modules, timeout_s=30)
+    visitor = Visitor(modules, timeout_s=30, pauses=Pauses(SystemClock()))
     await visitor.open(a_crawl(out_dir, epoch=epoch))
     for page in pages:
         assert await visitor.visit(page) == frozenset()

@@ -11,6 +11,7 @@ The random walk beside the plain ledger is gossamer/testing/ledger_machine.py; t
 """
 
 from collections.abc import Sequence
+from inspect import signature
 
 import pytest
 
@@ -21,6 +22,7 @@ from gossamer.ids import URL_ID_BYTES, UrlId
 from gossamer.messages import Link, Url
 from gossamer.outcomes import CrawlOutcome, Outcome
 from gossamer.ports.blobs import BlobRef
+from gossamer.ports.ledger import Ledger
 from gossamer.records import (
     Closing,
     Content,
@@ -134,6 +136,12 @@ async def begun(harness: LedgerHarness, some: Rules | None = None, workers: int 
     crawl = Crawl(harness)
     await crawl.ledger.create(some or rules())
     return crawl, [await crawl.ledger.register(f"process {n}") for n in range(workers)]
+
+
+#: Those that carry its seat, as the port names them.
+_WORKERS_VERBS = [
+    name for name in vars(Ledger) if not name.startswith("_") and "seat" in signature(getattr(Ledger, name)).parameters
+]
 
 
 class LedgerContract:
@@ -306,43 +314,38 @@ class LedgerContract:
             assert (await crawl.ledger.renew(seat)).status is CrawlStatus.RUNNING
         assert [worker.id for worker in await crawl.ledger.workers()] == [0]
 
-    async def test_a_worker_whose_lease_is_over_changes_nothing(self, harness: LedgerHarness) -> None:
-        crawl, (seat,) = await begun(harness)
-        await crawl.fetching(seat, url(1))
+    @pytest.mark.parametrize("verb", _WORKERS_VERBS)
+    async def test_a_worker_whose_lease_is_over_changes_nothing(self, harness: LedgerHarness, verb: str) -> None:
+        crawl, (late,) = await begun(harness)
+        await crawl.fetching(late, url(1))
         await crawl.routed(url(2))
         await crawl.advance(15)
-        before = await crawl.ledger.records([url(1).id, url(2).id])
-
-        calls = (
-            lambda: crawl.ledger.renew(seat),
-            lambda: crawl.ledger.release(seat),
-            lambda: crawl.ledger.held(seat),
-            lambda: crawl.ledger.begin(seat, [url(2).id]),
-            lambda: crawl.ledger.knock(seat, url(2).id),
-            lambda: crawl.ledger.leave(seat, url(1).id, Visit(received_bytes=5)),
-            lambda: crawl.ledger.judge(seat, [Content(id=url(1).id, exact=b"x")]),
-            lambda: crawl.finish(seat, url(1), Outcome.DONE, links=[link(9)]),
-            lambda: crawl.ledger.defer(seat, [Deferral(id=url(1).id)]),
-            lambda: crawl.ledger.pass_up(seat, [PassedUp(id=url(2).id, outcome=Outcome.ROBOTS_DENIED)]),
-            lambda: crawl.ledger.add([url(9)], seat=seat),
-        )
-        for call in calls:
-            with pytest.raises(Fenced):
-                await call()
-
-        assert await crawl.ledger.records([url(1).id, url(2).id]) == before
-        assert (await crawl.ledger.counts()).used_bytes == 0
-
-    async def test_a_worker_with_an_old_epoch_is_fenced_though_its_id_has_a_lease(self, harness: LedgerHarness) -> None:
-        crawl, (old,) = await begun(harness)
-        await crawl.advance(15)
-        new = await crawl.ledger.register("another")
-        assert new.worker == old.worker
-        await crawl.routed(url(1))
+        before = await _everything(crawl)
 
         with pytest.raises(Fenced):
-            await crawl.ledger.begin(old, [url(1).id])
+            await _call(crawl, late, verb)
+
+        assert await _everything(crawl) == before
+
+    @pytest.mark.parametrize("verb", _WORKERS_VERBS)
+    async def test_a_worker_with_an_old_epoch_changes_nothing_that_its_successor_holds(
+        self, harness: LedgerHarness, verb: str
+    ) -> None:
+        crawl, (old,) = await begun(harness)
+        await crawl.fetching(old, url(1))
+        await crawl.advance(15)
+        new = await crawl.ledger.register("another", old)
+        assert new.worker == old.worker
+        await crawl.routed(url(1), url(2))
+        await crawl.advance(1)  # its domain's delay
         assert isinstance((await crawl.ledger.begin(new, [url(1).id]))[0], Go)
+        before = await _everything(crawl)
+
+        with pytest.raises(Fenced):
+            await _call(crawl, old, verb)
+
+        assert await _everything(crawl) == before
+        assert {one.id for one in await crawl.ledger.held(new)} == {url(1).id, url(2).id}
 
     async def test_what_a_dead_worker_held_waits_again(self, harness: LedgerHarness) -> None:
         crawl, (dead, live) = await begun(harness, workers=2)
@@ -1538,6 +1541,50 @@ class LedgerContract:
         assert after is state or after in allowed
         if state is not State.CLOSED and (state, verb) in STEPS:
             assert after is not state, "a step of the table that this verb, called as it should be, takes"
+
+
+async def _call(crawl: Crawl, seat: Seat, verb: str) -> None:
+    """A worker's verb, as one would call it that has url(1) in flight and url(2) in hand."""
+    ledger, one, two = crawl.ledger, url(1), url(2)
+    match verb:
+        case "add":
+            await ledger.add([url(9)], ["b.example"], seat=seat)
+        case "renew":
+            await ledger.renew(seat)
+        case "release":
+            await ledger.release(seat)
+        case "held":
+            await ledger.held(seat)
+        case "begin":
+            await ledger.begin(seat, [one.id, two.id])
+        case "knock":
+            await ledger.knock(seat, two.id)
+        case "leave":
+            await ledger.leave(seat, one.id, Visit(received_bytes=5, delay_s=9.0), until_s=60)
+        case "judge":
+            await ledger.judge(seat, [Content(id=one.id, exact=b"x")])
+        case "finish":
+            await crawl.finish(seat, one, Outcome.DONE, links=[link(9)])
+        case "defer":
+            await ledger.defer(seat, [Deferral(id=one.id, until_s=60)])
+        case "pass_up":
+            await ledger.pass_up(seat, [PassedUp(id=two.id, outcome=Outcome.ROBOTS_DENIED)])
+        case _:
+            raise AssertionError(verb)
+
+
+async def _everything(crawl: Crawl) -> tuple[object, ...]:
+    """All that can be read of a crawl of url(1), url(2) and url(9)."""
+    ledger = crawl.ledger
+    records = await ledger.records([url(1).id, url(2).id, url(9).id])
+    return (
+        await ledger.crawl(),
+        records,
+        await ledger.counts(),
+        await crawl.domain(),
+        await ledger.workers(),
+        await ledger.pages(0, 10),
+    )
 
 
 async def _bring_to(crawl: Crawl, seat: Seat, one: Url, state: State) -> None:

@@ -2,12 +2,9 @@
 
 import asyncio
 import logging
-import os
 import secrets
-import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pika
@@ -334,8 +331,7 @@ class TestShortOfMemory:
         assert await broker.publish("q", sent) == 20
         subscription = await broker.subscribe(["q"], prefetch=2)
 
-        control(own_server, "set_vm_memory_high_watermark", "0.00001")
-        try:
+        with own_server.short_of_memory():
             for _ in range(3):
                 elapsed_s = took_s()
                 assert await broker.publish("q", messages(1)) == 0
@@ -348,31 +344,16 @@ class TestShortOfMemory:
                 await subscription.ack(taken)
             assert came == sent
             await broker.check()
-        finally:
-            control(own_server, "set_vm_memory_high_watermark", "0.4")
 
         assert await eventually(takes(broker, "q"))
 
     async def test_closing_does_not_hang(self, own_server: Rabbitmq, open_broker: Open) -> None:
         broker = open_broker(own_server.url)
         await broker.declare({"q": 1000})
-        control(own_server, "set_vm_memory_high_watermark", "0.00001")
-        try:
+        with own_server.short_of_memory():
             assert await broker.publish("q", messages(1)) == 0
             async with asyncio.timeout(WITHIN_S):
                 await broker.close()
-        finally:
-            control(own_server, "set_vm_memory_high_watermark", "0.4")
-
-
-def control(server: Rabbitmq, *arguments: str) -> None:
-    """rabbitmqctl, as the server itself would call it: by its name and its cookie."""
-    environment = dict(entry.split("=", 1) for entry in Path(f"/proc/{server.pid}/environ").read_text().split("\0") if "=" in entry)
-    if "RABBITMQ_NODENAME" not in environment:
-        pytest.skip("the server runs in a container, where its memory can't be taken away from outside")
-    program = "/usr/lib/rabbitmq/bin/rabbitmqctl"
-    command = [program if os.path.exists(program) else "rabbitmqctl", "-n", environment["RABBITMQ_NODENAME"], *arguments]
-    subprocess.run(command, env=environment, check=True, capture_output=True, timeout=60)
 
 
 class TestStrangers:

@@ -26,6 +26,7 @@ from gossamer.ports.ledger import Ledger
 from gossamer.records import (
     Closing,
     Content,
+    CrawlStatus,
     Deferral,
     Facts,
     PassedUp,
@@ -331,24 +332,43 @@ async def test_a_full_server_is_an_outage_that_changes_nothing_and_passes(own: R
     for one, changing in ((routed, {"knock", "begin", "pass_up"}), (fetched, {"leave", "judge", "defer", "finish"})):
         refused = set()
         for verb, call in every_verb(own.ledger, seat, one).items():
-            if verb not in ("keep", "renew"):
+            if verb not in ("keep", "renew", "note", "release", "stop"):
                 try:
                     await call()
                 except LedgerUnavailable:
                     refused.add(verb)
-        assert refused >= changing | {"add", "waiting", "register", "know_robots", "know_ranks", "lease", "note"}
-        assert refused >= {"release", "stop", "resume"}
+        assert refused >= changing | {"add", "waiting", "register", "know_robots", "know_ranks", "lease", "resume"}
         assert await dump(own) == before, "what was refused left nothing behind, and what was not only read"
 
     # What needs no memory goes on: the crawl lives, nobody is taken for dead, and what is too much can be shed.
     await own.ledger.keep()
     await own.ledger.renew(seat)
     assert await own.ledger.shed(0, 3) == 3
+    # And whoever watches is told, and can end it.
+    await own.ledger.note("worker 0 1", "paused")
+    assert (await own.ledger.notes())["worker 0 1"] == "paused"
+    await own.ledger.stop(CrawlOutcome.STOPPED)
+    assert (await own.ledger.crawl()).status is CrawlStatus.DRAINING
+    await own.ledger.release(seat)
     assert await broken_invariants(own.ledger, ids) == []
 
     await own.client.config_set("maxmemory", 0)
+    await own.ledger.resume(RULES)
     await crawl_on(own, rng, 20)
     assert await broken_invariants(own.ledger, ids) == []
+
+
+async def test_the_check_tells_that_a_server_is_full(own: RedisHarness) -> None:
+    ledger = RedisLedger(own.client, own.crawl)
+    await ledger.check()
+    await own.client.config_set("maxmemory", 1)
+    try:
+        with pytest.raises(LedgerUnavailable, match="out of memory") as full:
+            await ledger.check()
+    finally:
+        await own.client.config_set("maxmemory", 0)
+
+    assert full.value.full
 
 
 async def test_what_was_answered_is_there_when_the_server_was_killed(server: Redis, own: RedisHarness) -> None:

@@ -72,12 +72,13 @@ async def once_found(blobs: S3Blobs, ref: BlobRef) -> Capture:
 
 
 @asynccontextmanager
-async def answering(status: int, body: bytes) -> AsyncIterator[str]:
+async def answering(status: int, body: bytes, headers: bytes = b"") -> AsyncIterator[str]:
     """A server that says the same to everybody."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 %d \r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (status, len(body), body))
+        head = b"HTTP/1.1 %d \r\nContent-Length: %d\r\nConnection: close\r\n" % (status, len(body))
+        writer.write(head + headers + b"\r\n" + body)
         writer.close()
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
@@ -293,6 +294,32 @@ class TestRefused:
         assert told in str(refused.value)
         assert str(refused.value).startswith("S3 bucket pages at http://127.0.0.1:")
         assert "\n" not in str(refused.value)
+
+    @pytest.mark.parametrize(
+        ("answer", "full"),
+        [
+            ((507, b"Insufficient Storage"), True),
+            ((507, xml("XMinioStorageFull", "Storage backend has reached its minimum free drive threshold.")), True),
+            ((403, xml("QuotaExceeded", "")), True),
+            ((503, xml("SlowDown", "")), False),
+        ],
+    )
+    async def test_a_server_that_is_full_is_told_from_one_that_is_busy(
+        self, opened: Opener, answer: tuple[int, bytes], full: bool
+    ) -> None:
+        async with answering(*answer) as url:
+            with pytest.raises(BlobsUnavailable) as refused:
+                await opened(f"{url}/pages").check()
+
+        assert refused.value.full is full
+
+    @pytest.mark.parametrize("date", [b"Mon, 05 Jan 2026 10:00:00 -0000", b"yesterday"])
+    async def test_a_server_whose_time_is_of_no_zone_tells_no_time(self, opened: Opener, date: bytes) -> None:
+        object = b"<Contents><Key>a</Key><LastModified>2026-01-05T09:00:00.000Z</LastModified><Size>1</Size></Contents>"
+        rule = b"<Rule><ID>a</ID></Rule>"  # it is asked for those as well
+        listing = b"<ListBucketResult><IsTruncated>false</IsTruncated>" + object + rule + b"</ListBucketResult>"
+        async with answering(200, listing, b"Date: " + date + b"\r\n") as url:
+            assert await opened(f"{url}/pages").segments() == []
 
 
 class TestKeys:

@@ -126,10 +126,11 @@ async def crawling(*, deadline_s: float = PATIENT_S, page_bytes: int = CAP, coun
                 out_dir=Path(folder),
                 registrable=lambda host: host,
                 resolver=resolver,
+                pauses=ports.pauses,
             )
             agenda = Agenda()
             lease = Lease(ports.ledger, seat, clock, LEASE_S, clock.monotonic())
-            async with equipment(lease, agenda, Noted()) as steps:
+            async with equipment(lease, agenda, Noted(equipment.pauses)) as steps:
                 yield Crawl(ports, steps, agenda, clock, pages, read_bytes)
             counts = await ports.ledger.counts()
             assert counts.used_bytes <= counts.requests * (page_bytes + READ_BYTES)

@@ -5,10 +5,14 @@ Erlang's port mapper (epmd), which the first node of a machine starts, is shared
 
 import secrets
 import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import pika
+import pytest
 from pika.exceptions import AMQPError
 
 from tests.servers.containers import Container, can_run
@@ -29,6 +33,26 @@ _USER: Final = "gossamer"
 class Rabbitmq(Server):
     def __init__(self) -> None:
         super().__init__(_plan)
+
+    def control(self, *arguments: str) -> None:
+        """rabbitmqctl, as the server itself would call it: by its name and its cookie."""
+        lines = Path(f"/proc/{self.pid}/environ").read_text().split("\0")
+        environment = dict(line.split("=", 1) for line in lines if "=" in line)
+        if "RABBITMQ_NODENAME" not in environment:
+            pytest.skip("the server runs in a container, where it can't be told anything from outside")
+        program = find_program("/usr/lib/rabbitmq/bin/rabbitmqctl", "rabbitmqctl")
+        assert program is not None
+        command = [program, "-n", environment["RABBITMQ_NODENAME"], *arguments]
+        subprocess.run(command, env=environment, check=True, capture_output=True, timeout=60)
+
+    @contextmanager
+    def short_of_memory(self) -> Iterator[None]:
+        """While it lasts, it has an alarm, and takes no messages."""
+        self.control("set_vm_memory_high_watermark", "0.00001")
+        try:
+            yield
+        finally:
+            self.control("set_vm_memory_high_watermark", "0.4")
 
 
 def _plan() -> Plan:

@@ -12,6 +12,7 @@ from gossamer.messages import Url
 from gossamer.options import parse_spec
 from gossamer.outcomes import Outcome
 from gossamer.parts import merge
+from gossamer.pauses import Pauses
 from gossamer.ports.blobs import BlobRef
 from gossamer.records import Closing, Facts, Rules, Seat
 from services.worker.plugins import load
@@ -35,7 +36,7 @@ async def fetching(ledger: SqliteLedger, numbers: Sequence[int]) -> Seat:
 async def test_the_output_has_exactly_the_pages_that_the_ledger_has_as_stored(tmp_path: Path) -> None:
     ledger = SqliteLedger(tmp_path / "ledger.sqlite", ManualClock())
     seat = await fetching(ledger, [STORED, TWIN, UNFINISHED])
-    visitor = Visitor(load([parse_spec("jsonl")]), timeout_s=30)
+    visitor = Visitor(load([parse_spec("jsonl")]), timeout_s=30, pauses=Pauses(ManualClock()))
     await visitor.open(a_crawl(tmp_path))
     for number in (STORED, TWIN, UNFINISHED, UNKNOWN):
         await visitor.visit(a_page(number))

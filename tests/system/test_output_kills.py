@@ -25,14 +25,16 @@ ROOT = Path(__file__).parents[2]
 WORKER = """
 import asyncio, random, sys
 from pathlib import Path
+from gossamer.clock import SystemClock
 from gossamer.options import parse_spec
+from gossamer.pauses import Pauses
 from services.worker.plugins import load
 from services.worker.visit import Visitor
 from tests.a_module import a_crawl, a_page
 
 async def work(spec, out_dir, epoch, first):
     draw = random.Random(epoch)
-    visitor = Visitor(load([parse_spec(spec)]), timeout_s=30)
+    visitor = Visitor(load([parse_spec(spec)]), timeout_s=30, pauses=Pauses(SystemClock()))
     await visitor.open(a_crawl(out_dir, epoch=epoch))
     while True:
         group = range(first, first + draw.randint(1, 8))

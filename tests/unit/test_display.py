@@ -129,6 +129,14 @@ def test_a_line_says_what_is_unusual() -> None:
     )
 
 
+def test_a_pause_is_shown_wherever_one_looks() -> None:
+    snapshot = replace(a_snapshot(), paused=["no space left on crawls/a"])
+
+    assert line(snapshot, 1.0).endswith(", paused: no space left on crawls/a")
+    assert "paused   no space left on crawls/a" in drawn(snapshot)
+    assert progress(snapshot, 1.0)["paused"] == ["no space left on crawls/a"]
+
+
 def test_lines_come_every_few_seconds_and_news_at_once() -> None:
     out, clock = io.StringIO(), ManualClock(NOW)
     with Lines(out, clock, for_people) as lines:

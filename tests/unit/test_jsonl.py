@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.clock import SystemClock
 from gossamer.options import parse_spec
 from gossamer.outcomes import Flag
 from gossamer.parts import merge
+from gossamer.pauses import Pauses
 from services.worker.plugins import load
 from services.worker.visit import Visitor
 from tests.a_module import a_crawl, a_page, all_of_them, crawled
@@ -56,7 +58,7 @@ async def test_jsonl_writes_any_title(tmp_path: Path, title: str) -> None:
 
 
 async def test_noop_wants_nothing_and_leaves_nothing(tmp_path: Path) -> None:
-    visitor = Visitor(load([parse_spec("noop")]), timeout_s=30)
+    visitor = Visitor(load([parse_spec("noop")]), timeout_s=30, pauses=Pauses(SystemClock()))
 
     assert not visitor.wants_pages
     assert await crawled("noop", tmp_path, a_page()) == []
@@ -64,7 +66,7 @@ async def test_noop_wants_nothing_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 async def test_a_full_disk_costs_lines_and_no_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    visitor = Visitor(load([parse_spec("jsonl")]), timeout_s=30)
+    visitor = Visitor(load([parse_spec("jsonl")]), timeout_s=30, pauses=Pauses(SystemClock()))
     await visitor.open(a_crawl(tmp_path))
     monkeypatch.setattr("os.pwrite", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
 

@@ -1,16 +1,24 @@
 """A worker's lease by its own clock: no dialling when half of it is over, and an end when it can't be renewed."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import nullcontext
+from ipaddress import ip_network
 from typing import cast
 
 import pytest
 
+from gossamer.answers import Go
 from gossamer.clock import ManualClock
 from gossamer.errors import Fenced
-from gossamer.ids import Epoch, WorkerId
+from gossamer.ids import Epoch, UrlId, WorkerId
+from gossamer.messages import Url
 from gossamer.ports.ledger import Ledger
 from gossamer.records import CrawlRecord, Seat
+from services.worker.download import Downloader
 from services.worker.lease import Lease
+from services.worker.requests import Requests
+from services.worker.resolve import Record, Resolver
 
 SEAT = Seat(WorkerId(0), Epoch(1))
 LEASE_S = 0.06  # of real time where a test waits for it
@@ -86,3 +94,49 @@ async def test_a_ledger_that_goes_away_after_it_renewed_keeps_no_lease_alive() -
         async with asyncio.timeout(10):
             await held.keep(left_a_note)
     assert ledger.renewed == 2
+
+
+# --- The requests that it covers ---
+
+
+@pytest.fixture
+async def peer() -> AsyncIterator[tuple[int, list[object]]]:
+    """A port, and whoever dialled it."""
+    dialled: list[object] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        dialled.append(writer)
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    yield server.sockets[0].getsockname()[1], dialled
+    server.close()
+
+
+@pytest.mark.parametrize(
+    ("frozen_s", "dials"),
+    [pytest.param(4.9, 1, id="not for long"), pytest.param(5.1, 0, id="for half its lease")],
+)
+async def test_a_worker_frozen_while_a_name_is_looked_up_dials_only_in_time(
+    peer: tuple[int, list[object]], frozen_s: float, dials: int
+) -> None:
+    clock, (port, dialled) = ManualClock(), peer
+
+    async def frozen_meanwhile(name: str) -> list[Record]:
+        clock.advance(frozen_s)
+        return [Record("127.0.0.1", 300)]
+
+    resolver = Resolver(frozen_meanwhile, clock, [ip_network("127.0.0.0/8")])
+    downloader = Downloader(resolver, clock, user_agent="x")
+    requests = Requests(downloader, clock, lease(clock), delay_s=1.0, page_bytes=1000, deadline_s=30.0, least_gap_s={})
+    url = Url(UrlId(bytes(16)), f"http://h.test:{port}/", "h.test")
+    try:
+        with nullcontext() if dials else pytest.raises(Fenced):
+            await requests.page(url, url.url, Go(allowance_bytes=100_000, scope_hosts=0))
+    finally:
+        await resolver.close()
+        await downloader.close()
+
+    assert len(dialled) == dials

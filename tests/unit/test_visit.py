@@ -1,7 +1,9 @@
 """Modules under watch: what they do wrong costs neither pages nor links, and what they do right is durable in time."""
 
 import asyncio
+import errno
 import logging
+import os
 import threading
 import time
 from collections.abc import Awaitable
@@ -10,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from gossamer import CrawlInfo, Module, Page
-from gossamer.errors import SettingsError
+from gossamer.clock import SystemClock
+from gossamer.errors import ModuleFailed, SettingsError
 from gossamer.outcomes import Flag
+from gossamer.pauses import Pauses
 from services.worker.visit import FAILURES_MAX, HANGS_MAX, Visitor
 from tests.a_module import a_crawl, a_page, loaded
 
@@ -20,7 +24,7 @@ FAILED = frozenset({Flag.MODULE_FAILED})
 
 
 def a_visitor(*classes: type[Module], timeout_s: float = 5.0) -> Visitor:
-    return Visitor([loaded(cls, cls.__name__) for cls in classes], timeout_s=timeout_s)
+    return Visitor([loaded(cls, cls.__name__) for cls in classes], timeout_s=timeout_s, pauses=Pauses(SystemClock()))
 
 
 class Recording(Module):
@@ -460,6 +464,80 @@ async def test_a_walk_cancelled_while_it_waits_for_its_turn_gives_the_turn_on() 
 
     assert await walks[2] == FINE
     assert seen == ["Title 0", "Title 2"]
+
+
+# --- A full disk ------------------------------------------------------------------------------------------------------
+
+
+class QuickClock(SystemClock):
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0)
+
+
+class Full(Recording):
+    """Its disk is full for the next so many calls."""
+
+    left = 0
+
+    def _write(self, what: str) -> None:
+        self.calls.append(what)
+        if Full.left:
+            Full.left -= 1
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async def open(self, crawl: CrawlInfo) -> None:
+        self._write("open")
+
+    def visit(self, page: Page) -> None:
+        self._write(f"visit {page.title}")
+
+    async def flush(self) -> None:
+        self._write("flush")
+
+
+def on_a_full_disk(calls: int) -> tuple[Visitor, Pauses]:
+    Full.calls, Full.left = [], calls
+    pauses = Pauses(QuickClock())
+    return Visitor([loaded(Full, "Full")], timeout_s=5.0, pauses=pauses), pauses
+
+
+async def test_a_module_without_room_is_called_again_until_there_is_and_nothing_is_held_against_it() -> None:
+    visitor, pauses = on_a_full_disk(3)
+    await visitor.open(a_crawl())
+    Full.left = 2 * FAILURES_MAX
+    assert await visitor.visit(a_page()) == FINE
+    Full.left = 2 * FAILURES_MAX
+    assert await visitor.flush_with_room() == FINE
+
+    assert Full.calls == ["open"] * 4 + ["visit Title 1"] * (2 * FAILURES_MAX + 1) + ["flush"] * (2 * FAILURES_MAX + 1)
+    assert visitor.failures["Full"].count == 0
+    assert not pauses.reasons
+
+
+async def test_what_waits_for_room_gives_up_when_the_modules_are_closed_so_that_no_page_is_closed_without_its_line() -> None:
+    visitor, pauses = on_a_full_disk(0)
+    await visitor.open(a_crawl())
+    await visitor.visit(a_page())
+    Full.left = 1_000_000
+    flushing = asyncio.create_task(visitor.flush_with_room())
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert list(pauses.reasons) == ["no space left for module Full"]
+    await visitor.close()
+
+    with pytest.raises(ModuleFailed):
+        await flushing
+
+
+async def test_closing_does_not_wait_for_room() -> None:
+    visitor, _ = on_a_full_disk(0)
+    await visitor.open(a_crawl())
+    await visitor.visit(a_page())
+    Full.left = 1_000_000
+
+    assert await visitor.flush() == FAILED
+    await visitor.close()
+    assert Full.calls[-1] == "close"
 
 
 # --- Flush ------------------------------------------------------------------------------------------------------------
