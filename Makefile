@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.dev-$(shell cksum requirements-dev.lock 2>/dev/null | cut -d' ' -f1)
 
-.PHONY: help env lint test test-compose model demo bench bench-external bench-frontier bench-similarity hostile lock clean
+.PHONY: help env lint test test-compose model demo bench bench-external bench-frontier bench-similarity bench-killed bench-share hostile crash chaos lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 25
@@ -37,6 +37,12 @@ model: env  ## the protocol's model: every scenario and every deliberate bug, as
 hostile: env  ## what broken and hostile peers do, case by case: outcome, time and memory (ARGS: numbers, such as 13 28a)
 	@$(BIN)/python -m tests.hostile $(ARGS)
 
+chaos: env  ## a crawl in a storm: all that it stands on is killed, frozen, cut off; what was lost (SEED=7 DURATION=600, in seconds)
+	@$(BIN)/python -m tests.chaos.storm --duration $(or $(DURATION),600) $(addprefix --seed ,$(SEED)) $(ARGS)
+
+crash: env  ## a crawl dies at every crash point, on both engines, goes on, and is compared (ARGS: --points, --engine, --seed, --sample, --minutes)
+	@$(BIN)/python -m tests.chaos.crash $(ARGS)
+
 demo: env  ## serves a synthetic web on this machine and crawls it: everything to be seen, without internet
 	@$(BIN)/python -m bench.demo $(ARGS)
 
@@ -52,10 +58,18 @@ bench-frontier: env  ## the frontier's order, draws, fairness and throughput, wi
 bench-similarity: env  ## near-duplicates: which pairs of pages are taken for one, and what that costs; fails if a bound is broken
 	@$(BIN)/python -m bench.similarity $(ARGS)
 
+bench-share: env  ## the ledger's share of a crawl's CPU time, on both engines
+	@$(BIN)/python -m bench.share $(ARGS)
+
+bench-killed: env  ## what `kill -9` costs Scrapy, scrapy-redis and us, on the same web (half an hour; makes .venv-peers)
+	@test -x $(VENV)-peers/bin/scrapy || $(PYTHON) -m venv $(VENV)-peers
+	@$(VENV)-peers/bin/python -m pip install --quiet --disable-pip-version-check -r bench/peers/requirements.txt
+	@$(BIN)/python -m bench.killed --peers $(VENV)-peers/bin/python $(ARGS)
+
 lock: env  ## compiles the lock files anew from pyproject.toml (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra crawler -o requirements.lock pyproject.toml
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra crawler --extra parquet --extra dev -o requirements-dev.lock pyproject.toml
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra parquet -c requirements.lock -o requirements-parquet.lock pyproject.toml
 
 clean:  ## removes what make made
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis
