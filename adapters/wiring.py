@@ -57,6 +57,10 @@ class Ports:
 # --- Embedded ---------------------------------------------------------------------------------------------------------
 
 
+#: How the reason begins when the ledger is away.
+LEDGER_AWAY: Final = "the ledger"
+
+
 async def open_embedded(folder: Path, crawl: CrawlId, clock: Clock) -> Ports:
     """Of the crawl whose folder this is: for its owner, who holds the folder's lock."""
     from adapters.embedded.blobs import DirectoryBlobs

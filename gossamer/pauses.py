@@ -4,7 +4,6 @@ A pause is told once, however many calls wait, and once when it is over. A crawl
 those knows the lines by their form (`read_pause`), and tells once what troubles several roles.
 """
 
-import asyncio
 import errno
 import logging
 import random
@@ -58,7 +57,7 @@ class Pauses:
         gave_up = False
         try:
             yield
-        except asyncio.CancelledError:
+        except BaseException:
             gave_up = True
             raise
         finally:

@@ -33,13 +33,13 @@ async def examine(client: Redis) -> list[str]:
         appends = persistence.get("aof_enabled", await _configured(client, "appendonly"))
     except (errors.RedisError, OSError) as error:
         raise LedgerUnavailable(f"Redis can't be used now: {error}") from error
-    used = _number(memory, "used_memory") - _number(memory, "mem_not_counted_for_evict")
-    if 0 < _number(memory, "maxmemory") < used:
-        raise LedgerUnavailable("Redis is out of memory: more is used than maxmemory allows", full=True)
     if policy not in (None, KEEPS_ALL):
         raise SettingsError(
             f"redis_url: the server evicts keys when it is full (maxmemory-policy {policy}); it must be {KEEPS_ALL}"
         )
+    used = _number(memory, "used_memory") - _number(memory, "mem_not_counted_for_evict")
+    if 0 < _number(memory, "maxmemory") < used:
+        raise LedgerUnavailable("Redis is out of memory: more is used than maxmemory allows", full=True)
     return [*_about_eviction(policy), *_about_appending(appends)]
 
 

@@ -23,7 +23,7 @@ class Exit(IntEnum):
     DONE = 0, "the crawl is complete, or ended by a budget or by `stop`"
     INTERNAL = 1, "something is broken here: a bug, or an environment that can't be made"
     USAGE = 2, "something in the command, the environment or the settings file is wrong; nothing was started"
-    UNREACHABLE = 4, "a server, or the disk, that the crawl stands on can't be reached"
+    UNREACHABLE = 4, "a server, or the disk, that the crawl stands on can't be reached, or is full"
     SEEDS_FAILED = 5, "every seed failed"
     STALLED = 6, "stalled: URLs are open, none of them waits for a time, and nothing has moved for minutes"
     INCOMPLETE = 7, "export: pages are missing, gone from the store or damaged there; the others were copied"

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 
-from gossamer.errors import SettingsError
+from gossamer.errors import EngineUnavailable, SettingsError
 from gossamer.outcomes import CrawlOutcome
+from gossamer.racing import unless
 from gossamer.records import Counts
 from gossamer.settings import Log, Settings
 from services.controller import crawls, report
@@ -56,7 +57,10 @@ async def run(place: Place, settings: Settings, outside: Outside, *, resume: boo
 
 async def _run(place: Place, settings: Settings, outside: Outside, seen: "_Seen", stop: Stop, *, resume: bool) -> Ended:
     try:
-        engine = await outside.maker(place.engine).open_engine(settings, place.id, place.folder, resume=resume)
+        opening = outside.maker(place.engine).open_engine(settings, place.id, place.folder, resume=resume)
+        engine = await unless(stop.impatiently(), opening)
+        if engine is None:
+            raise EngineUnavailable("stopped before it had begun" + ("; `resume` goes on from here" if resume else ""))
     except Exception:
         if not resume:
             crawls.remove(place)  # a crawl that could not begin is none

@@ -64,7 +64,7 @@ def _head(place: Place, glance: Glance) -> str:
     outcome = ended_as(record, glance.counts)
     if record.status is CrawlStatus.ENDED and outcome is not None:
         return f"Crawl {place.id}: {in_words(outcome, glance.counts)}."
-    return f"Crawl {place.id} does not run: it was killed, {several(glance.counts.open, 'URL')} still open."
+    return f"Crawl {place.id} does not run: it was cut off, {several(glance.counts.open, 'URL')} still open."
 
 
 _DOING: Final = {

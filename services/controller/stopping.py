@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import suppress
 from typing import Final
 
 from gossamer.errors import LedgerUnavailable
@@ -45,7 +46,8 @@ async def _tell(place: Place, outside: Outside) -> None:
         if not process:
             raise
         outside.stderr.write(f"{error}: process {process} is told by a signal.\n")
-        os.kill(process, signal.SIGTERM)
+        with suppress(ProcessLookupError):  # it has just ended
+            os.kill(process, signal.SIGTERM)
 
 
 async def _ended(place: Place, outside: Outside) -> bool:

@@ -73,13 +73,16 @@ class Visitor:
         return MappingProxyType({each.label: each.failures for each in self._modules})
 
     async def open(self, crawl: CrawlInfo) -> None:
-        """Opens all, in order. If one fails the others are closed again, and `SettingsError` says which and why."""
+        """Opens all, in order. If one fails, or nobody waits any more, the others are closed again; `SettingsError` says why."""
         for each in self._modules:
             try:
                 await each.with_room(partial(each.open, crawl))
             except ModuleFailed as failed:
                 await self.close()
                 raise SettingsError(f"module {each.label} can't be opened: {failed}") from failed
+            except asyncio.CancelledError:
+                await self.close()
+                raise
 
     @step("worker.visit")
     async def visit(self, page: Page) -> frozenset[Flag]:
@@ -168,6 +171,8 @@ class _Watched:
     async def flush(self) -> bool:
         try:
             return await self._flush()
+        except _NoRoom:
+            return False  # its pages are still open, and come again
         except ModuleFailed as failed:
             return self._flush_failed(failed)
 
@@ -194,6 +199,8 @@ class _Watched:
         async with self._turn:
             try:
                 await self._awaited(self.module.close)
+            except _NoRoom:
+                pass  # likewise
             except ModuleFailed as failed:
                 self._count("in close", failed, _Row())
         if self._thread is not None:

@@ -7,7 +7,7 @@ was frozen, or cut off) drops all that it holds and registers again.
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from typing import Final
 
 from gossamer.clock import Clock
@@ -17,6 +17,7 @@ from gossamer.messages import Url
 from gossamer.notes import note_name
 from gossamer.ports.broker import Broker, worker_queue
 from gossamer.ports.ledger import Ledger
+from gossamer.racing import unless
 from gossamer.records import UNRANKED, CrawlRecord, CrawlStatus, Seat
 from services.worker.agenda import Agenda, take
 from services.worker.lease import Lease
@@ -69,25 +70,15 @@ class Worker:
         formerly: Seat | None = None
         while not self._drained.is_set():
             asked_at = self._clock.monotonic()
-            seat = await self._register(formerly)
+            seat = await unless(self._drained.wait(), self._ledger.register(self._process, formerly))
             if seat is None:
                 return
             try:
                 await self._serve(Lease(self._ledger, seat, self._clock, self._lease_s, asked_at))
             except* Fenced:
-                log.warning("worker.fenced", extra={"worker": seat.worker})
+                meaning = "its lease ran out while it was frozen or cut off; what it held goes to others, and it begins anew"
+                log.warning("worker.fenced", extra={"worker": seat.worker, "meaning": meaning})
             formerly = seat
-
-    async def _register(self, formerly: Seat | None) -> Seat | None:
-        """A seat; None if this worker is to end before there is one: the ledger may be away for long."""
-        registering = asyncio.ensure_future(self._ledger.register(self._process, formerly))
-        drained = asyncio.ensure_future(self._drained.wait())
-        try:
-            await asyncio.wait((registering, drained), return_when=asyncio.FIRST_COMPLETED)
-            return registering.result() if registering.done() else None
-        finally:
-            drained.cancel()
-            registering.cancel()
 
     async def _serve(self, lease: Lease) -> None:
         """What a worker does on one seat, until it is drained. Raises `Fenced`, in a group, when the seat is lost."""
@@ -101,13 +92,13 @@ class Worker:
             await self._leave_note(seat)
 
         try:
-            async with self._equip(lease, agenda) as steps, asyncio.TaskGroup() as tasks:
-                loops = [
-                    tasks.create_task(lease.keep(renewed), name="lease"),
-                    tasks.create_task(self._take_hints(hints, queue, agenda), name="hints"),
-                    tasks.create_task(self._ask(seat, agenda), name="asking"),
-                ]
-                await self._walk_all(agenda, steps)
+            async with asyncio.TaskGroup() as tasks, AsyncExitStack() as opened:
+                loops = [tasks.create_task(lease.keep(renewed), name="lease")]
+                steps = await unless(self._drained.wait(), opened.enter_async_context(self._equip(lease, agenda)))
+                if steps is not None:
+                    loops.append(tasks.create_task(self._take_hints(hints, queue, agenda), name="hints"))
+                    loops.append(tasks.create_task(self._ask(seat, agenda), name="asking"))
+                    await self._walk_all(agenda, steps)
                 for loop in loops:
                     loop.cancel()
             with suppress(TimeoutError):  # a ledger that is away is not waited for: when the lease is over it does the same

@@ -94,10 +94,17 @@ def test_a_worker_that_dies_on_the_last_page_leaves_it_to_another(stack: Stack, 
 
 
 def holder(crawl: Crawling) -> int:
-    """The process that has the only open URL in flight."""
-    (record,) = crawl.stack.ask(crawl.id, lambda ledger: ledger.unfinished(2))
-    (worker,) = [each for each in crawl.stack.ask(crawl.id, lambda ledger: ledger.workers()) if each.id == record.worker]
-    return int(worker.process.split()[1])
+    """The process that has the only open URL in flight; on a busy machine that may just be going from one to another."""
+    found: list[int] = []
+
+    def is_found() -> bool:
+        (record,) = crawl.stack.ask(crawl.id, lambda ledger: ledger.unfinished(2))
+        workers = crawl.stack.ask(crawl.id, lambda ledger: ledger.workers())
+        found[:] = [int(each.process.split()[1]) for each in workers if each.id == record.worker]
+        return bool(found)
+
+    until(is_found, "somebody has it")
+    return found[0]
 
 
 def test_a_hint_that_is_left_in_a_queue_holds_no_end_up(stack: Stack, site: HeldSite, tmp_path: Path) -> None:
@@ -135,7 +142,7 @@ def test_a_process_that_dies_before_it_says_complete_has_nothing_left_to_fetch(s
     died = engine.run(tmp_path, "--seed", home, *WORDS, environ={VARIABLE: "worker.finish:after"})
 
     assert died.code == EXIT_CODE, died.said
-    assert (engine.open_urls(tmp_path), the_crawl(engine, tmp_path).status) == (0, CrawlStatus.RUNNING)
+    assert engine.open_urls(tmp_path) == 0
     asked = len(site.asked)
     ran = engine.resume(tmp_path)
     assert (ran.code, ran.report["outcome"], ran.report["outcomes"]) == (0, "complete", {"done": 1}), ran.said

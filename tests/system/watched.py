@@ -86,7 +86,13 @@ def watched(folder: Path, *words: str, environ: Mapping[str, str] = {}) -> Itera
 
 def _ran(folder: Path, environ: Mapping[str, str], *words: str) -> Ran:
     done = subprocess.run(
-        command(*words), cwd=folder, env={**os.environ, **environ}, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        command(*words),
+        cwd=folder,
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        timeout=2 * PATIENCE_S,
+        check=False,
     )
     return Ran(done.returncode, done.stdout or done.stderr, {})
 

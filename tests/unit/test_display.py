@@ -417,7 +417,7 @@ def test_status_of_a_running_crawl_shows_who_works_and_what_waits() -> None:
     [
         (a_glance(1234, CrawlStatus.DRAINING, CrawlOutcome.STOPPED), "is ending, in process 1234."),
         (a_glance(1234, CrawlStatus.ENDED, CrawlOutcome.STOPPED), "has ended and is being wound up, in process 1234."),
-        (a_glance(None, CrawlStatus.RUNNING), "does not run: it was killed, 60 URLs still open."),
+        (a_glance(None, CrawlStatus.RUNNING), "does not run: it was cut off, 60 URLs still open."),
     ],
 )
 def test_status_tells_ending_from_ended_and_from_killed(glance: Glance, head: str) -> None:

@@ -25,7 +25,7 @@ SETTINGS = Settings(start=Start(seeds=("http://a.example/",)))
 #: By the clock, from one look to the next.
 STEP_S = 4.0
 #: What this crawl is given until it is stalled: its slowest page besides.
-SLOWEST_S = SETTINGS.fetching.attempt_timeout_s + len(SETTINGS.start.modules) * SETTINGS.fetching.module_timeout_s
+SLOWEST_S = 2 * SETTINGS.fetching.attempt_timeout_s + (1 + len(SETTINGS.start.modules)) * SETTINGS.fetching.module_timeout_s
 GIVEN_S = STALLED_S + SLOWEST_S
 
 
@@ -43,7 +43,7 @@ class Crawl:
     async def begin(self, settings: Settings = SETTINGS, ports: Ports | None = None) -> None:
         self.oversight = Oversight(settings, ports or self.ports, self.clock, ())
         await self.ledger.create(Rules(delay_s=0.0, lease_s=1e6))
-        await self.oversight.begin()
+        await self.oversight.begin(Stop())
 
     async def fetching(self) -> tuple[Seat, UrlId]:
         """Its URL, in flight with a worker that lives."""
@@ -183,7 +183,7 @@ async def test_a_page_that_may_take_an_hour_is_given_an_hour(crawl: Crawl, setti
     await crawl.begin(settings)
     await crawl.fetching()
 
-    outcome, took_s = await crawl.look_after(2 * 3600)
+    outcome, took_s = await crawl.look_after(4 * 3600)
 
     assert outcome is CrawlOutcome.STALLED
     assert took_s > 3600 + STALLED_S

@@ -9,5 +9,5 @@
 -- In Lua because it ends when the crawl does.
 local record, now, name, text = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 Desk.open(record, now)
-Desk.let_through() -- notes are few and small, and one may say that the server is full
+Desk.let_through() -- one a worker; and it may say that the server is full
 Desk.write("HSET", Desk.key("notes"), { name, text }, 2)

@@ -12,6 +12,6 @@ Desk.open(record, now)
 local seated = Desk.change_worker(Desk.seated(worker, epoch))
 seated.lease_until = Desk.now
 local held = Leases.give_back(seated, false)
-Desk.let_through() -- it needs no memory
+Desk.let_through() -- it needs hardly any memory, and those that end must be able to
 Desk.write_back()
 return held

@@ -7,15 +7,19 @@ Must not know: who watches, or what is done with what they see.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from gossamer.ids import CrawlId, WorkerId
 from gossamer.notes import NOTHING_TO_SAY, FrontierNote
 from gossamer.outcomes import CrawlOutcome, Outcome
 from gossamer.records import Counts, CrawlRecord, DomainRecord, UrlRecord, WorkerRecord
 from gossamer.settings import Settings
+
+#: Whoever wants everything to end does not wait longer for a server that is away, or a disk that is full.
+CUT_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,13 @@ class Stop:
 
     gently: asyncio.Event = field(default_factory=asyncio.Event)  #: take no more, finish what is in flight
     now: asyncio.Event = field(default_factory=asyncio.Event)  #: let everything go; comes after `gently`
+
+    async def impatiently(self) -> None:
+        """Returns when what may be away, or full, is not waited for any more: at `now`, or some seconds after `gently`."""
+        await self.gently.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CUT_S):
+                await self.now.wait()
 
 
 class Engine(Protocol):

@@ -15,6 +15,7 @@ _BROKER: Final = {
     "broker.blocked": ("blocked", True),
     "broker.unblocked": ("blocked", False),
 }
+_FENCED: Final = "worker.fenced"
 
 
 class Chorus:
@@ -25,6 +26,8 @@ class Chorus:
 
     def is_news(self, role: str, text: str) -> bool:
         """Whether this line of a role's log is to be told."""
+        if text.startswith(_FENCED):
+            self.has_died(role)  # it has given up what it waited for, without a word, and begins anew
         if (read := _read(text)) is None:
             return True
         trouble, begins = read

@@ -6,7 +6,7 @@ Killed at any moment it leaves a folder from which it can be taken up again.
 import asyncio
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from adapters.wiring import Ports, open_embedded
@@ -32,9 +32,13 @@ async def open_engine(settings: Settings, crawl: CrawlId, folder: Path, *, resum
     clock = SystemClock()
     ports = await open_embedded(folder, crawl, clock)
     rules = beginning.rules(settings)
-    await ports.ledger.create(rules)
-    if resume:
-        await ports.ledger.resume(rules, nobody_lives=True)  # the caller holds the lock of the folder
+    try:
+        await ports.ledger.create(rules)
+        if resume:
+            await ports.ledger.resume(rules, nobody_lives=True)  # the caller holds the lock of the folder
+    except BaseException:
+        await ports.close()
+        raise
     return EmbeddedEngine(settings, crawl, ports, clock, plugins)
 
 
@@ -71,14 +75,17 @@ class EmbeddedEngine:
         equipment = self._equipment(resolver)
         workers = [equipment.worker(str(os.getpid())) for _ in range(self._settings.start.workers)]
         try:
+            await self._oversight.begin(stop)
             async with asyncio.TaskGroup() as tasks:
-                await self._oversight.begin()
                 roles = [tasks.create_task(worker.run(), name="worker") for worker in workers]
                 ahead = tasks.create_task(self._frontier(), name="frontier")
                 crawl = await self._oversight.until_it_ends(watch, stop)
                 ahead.cancel()
-                for role, worker in zip(roles, workers, strict=True):
-                    role.cancel() if stop.now.is_set() else worker.drain()
+                for worker in workers:
+                    worker.drain()
+                at_once = tasks.create_task(_end_when(stop.now, roles))
+                await asyncio.wait(roles)
+                at_once.cancel()
             return crawl
         finally:
             await resolver.close()
@@ -101,3 +108,10 @@ class EmbeddedEngine:
             resolver=resolver,
             pauses=self._ports.pauses,
         )
+
+
+async def _end_when(event: asyncio.Event, roles: Sequence["asyncio.Task[None]"]) -> None:
+    """What drains may wait for something that is away, or full, for hours."""
+    await event.wait()
+    for role in roles:
+        role.cancel()

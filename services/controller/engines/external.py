@@ -20,9 +20,9 @@ from gossamer.ids import CrawlId
 from gossamer.outcomes import CrawlOutcome
 from gossamer.records import CrawlRecord, CrawlStatus, Seat
 from gossamer.settings import BY_KEY, PREFIX, Roles, Settings
-from services.controller.engines import Ended, Snapshot, Stop, beginning
+from services.controller.engines import CUT_S, Ended, Snapshot, Stop, beginning
 from services.controller.engines.elsewhere import Elsewhere
-from services.controller.engines.oversight import CUT_S, Oversight
+from services.controller.engines.oversight import Oversight
 from services.controller.engines.processes import Crew
 
 log = logging.getLogger("gossamer.engine")
@@ -93,9 +93,9 @@ class ExternalEngine:
             await self._ports.close()
 
     async def _run(self, watch: Callable[[Snapshot], None], stop: Stop) -> CrawlRecord:
+        await self._oversight.begin(stop)
         try:
             async with asyncio.TaskGroup() as tasks:
-                await self._oversight.begin()
                 self._crew.start(tasks)
                 crawl = await self._oversight.until_it_ends(watch, stop)
                 await self._crew.end(now=stop.now.is_set())

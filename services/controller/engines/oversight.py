@@ -6,11 +6,12 @@ whether the roles run in this process or on other machines.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
-from adapters.wiring import Ports
+from adapters.wiring import LEDGER_AWAY, Ports
 from gossamer.clock import Clock
 from gossamer.errors import BrokerUnavailable, EngineUnavailable, LedgerUnavailable, MessageError
 from gossamer.forms import Output
@@ -21,10 +22,11 @@ from gossamer.outcomes import CrawlOutcome
 from gossamer.parts import merge
 from gossamer.pauses import lacks_room
 from gossamer.ports.broker import URLS
+from gossamer.racing import unless
 from gossamer.records import CrawlRecord, CrawlStatus, Seat, UrlRecord
 from gossamer.settings import Politeness, Settings
 from services.controller import seed
-from services.controller.engines import Ended, ModuleTrouble, Snapshot, Stop, nothing_was_had
+from services.controller.engines import CUT_S, Ended, ModuleTrouble, Snapshot, Stop, nothing_was_had
 from services.controller.wording import several
 from services.frontier.bands import BandTable
 from services.role.registrable import registrable
@@ -42,8 +44,8 @@ STALLED_S: Final = 300.0
 LONG_LOOK_S: Final = 5.0
 #: How long a crawl may be without a worker until that is said. They take a moment to start, and to register again.
 ALONE_S: Final = 20.0
-#: Whoever wants everything to end at once does not wait for a server that is away.
-CUT_S: Final = 10.0
+#: A look that takes longer waits for the ledger.
+LOOK_S_MAX: Final = 1.0
 DOMAINS_SHOWN: Final = 20
 NAMED: Final = 20
 
@@ -62,12 +64,21 @@ class Oversight:
         self._depths: Mapping[str, int] = {}
         self._depths_at = float("-inf")
         fetching = settings.fetching
-        slowest_page_s = fetching.attempt_timeout_s + len(settings.start.modules) * fetching.module_timeout_s
+        slowest_page_s = 2 * fetching.attempt_timeout_s + (1 + len(settings.start.modules)) * fetching.module_timeout_s
         self._stalled_s = STALLED_S + slowest_page_s
         self._alone_s = 0.0  # without a worker, though there is work
+        self._looked_at = clock.monotonic()
+        self._shown: Snapshot | None = None  # what was seen then
 
-    async def begin(self) -> None:
-        """Declares the queues, adds the seeds and hints at them. A broker that is away is no obstacle: the frontier asks."""
+    async def begin(self, stop: Stop) -> None:
+        """Declares the queues, adds the seeds and hints at them. A broker that is away is no obstacle: the frontier asks.
+
+        Raises `EngineUnavailable` if that can't be done, and the operator wants it to end.
+        """
+        if not await unless(stop.impatiently(), self._begin()):
+            raise EngineUnavailable("stopped before it had begun; `resume` goes on from here")
+
+    async def _begin(self) -> bool:
         self._seen = await self._ledger.crawl()
         self._notes_before = frozenset(await self._ledger.notes())
         frontier = self._settings.frontier
@@ -78,41 +89,53 @@ class Oversight:
             log.warning("the broker is away, and is waited for: %s", error)
         seeds = seed.seeds(self._settings.start.seeds, self._registrable)
         await seed.announce(self._broker, await seed.add(self._ledger, seeds, registrable))
+        return True
 
     async def until_it_ends(self, watch: Callable[[Snapshot], None], stop: Stop) -> CrawlRecord:
         """Or until it is cut off: then as it was last seen, since a ledger that is away would be waited for."""
         self._stop = stop
         looking = asyncio.ensure_future(self._look_after(watch, stop))
-        cut = asyncio.ensure_future(stop.now.wait())
+        others = [asyncio.ensure_future(stop.now.wait()), asyncio.ensure_future(self._see_that_it_looks(watch, stop))]
         try:
-            await asyncio.wait((looking, cut), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((looking, others[0]), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            cut.cancel()
-            if not looking.done():
-                looking.cancel()
-                await asyncio.wait((looking,))
+            for each in (looking, *others):
+                each.cancel()
+            await asyncio.wait((looking, *others))
         return self._seen if looking.cancelled() else looking.result()
+
+    async def _see_that_it_looks(self, watch: Callable[[Snapshot], None], stop: Stop) -> None:
+        """A look waits for a ledger that is away: that is shown meanwhile, and whoever wants the crawl to end does not wait."""
+        asked_s = 0.0
+        while asked_s <= CUT_S:
+            await self._clock.sleep(LOOK_S_MAX)
+            away = self._clock.monotonic() - self._looked_at > LOOK_S_MAX and self._pauses.reasons
+            if away and self._shown is not None:
+                watch(replace(self._shown, paused=self._pauses.reasons))
+            asked_s = asked_s + LOOK_S_MAX if away and stop.gently.is_set() else 0.0
+        self._cut(stop, self._pauses.reasons[0])
 
     async def _look_after(self, watch: Callable[[Snapshot], None], stop: Stop) -> CrawlRecord:
         """The operator's wishes, the crawl's end, and whether it moves at all."""
-        still_s, looked_at, last = 0.0, self._clock.monotonic(), None
+        still_s, last = 0.0, None
+        self._looked_at = self._clock.monotonic()
         while True:
             if stop.gently.is_set():
-                await self._drain(stop)
+                await self._ledger.stop(CrawlOutcome.STOPPED)
             crawl = self._seen = await self._ledger.end()
-            snapshot = await self._snapshot(crawl)
+            snapshot = self._shown = await self._snapshot(crawl)
             watch(snapshot)
             if crawl.status is CrawlStatus.ENDED:
                 return crawl
             now = self._clock.monotonic()
-            since_s, looked_at = now - looked_at, now
+            since_s, self._looked_at = now - self._looked_at, now
             self._tell_if_alone(snapshot, since_s)
             if snapshot.counts != last or _waits_for_a_time(snapshot) or since_s > LONG_LOOK_S:
                 still_s, last = 0.0, snapshot.counts
             else:
                 still_s += since_s
             if snapshot.paused:
-                if still_s > CUT_S and crawl.outcome is CrawlOutcome.STOPPED:
+                if still_s > CUT_S and (stop.gently.is_set() or crawl.outcome is CrawlOutcome.STOPPED):
                     self._cut(stop, snapshot.paused[0])
                 still_s = min(still_s, CUT_S)  # when it goes on, it is given its time anew
             elif still_s > self._stalled_s:
@@ -123,13 +146,6 @@ class Oversight:
                 log.warning("nothing has moved for %.0f s, which goes on until it is mended: %s", still_s, excuse)
                 still_s = 0.0
             await self._pause(stop)
-
-    async def _drain(self, stop: Stop) -> None:
-        try:
-            async with asyncio.timeout(CUT_S):
-                await self._ledger.stop(CrawlOutcome.STOPPED)
-        except TimeoutError:
-            self._cut(stop, "the ledger can't be written")
 
     def _cut(self, stop: Stop, reason: str) -> None:
         """Whoever wants it to end does not wait for what may be away, or full, for hours."""
@@ -168,9 +184,10 @@ class Oversight:
         """
         try:
             async with asyncio.timeout(CUT_S if cut else None):
-                return await self._ended(crawl, living)
+                await self._ledger.crawl()
         except TimeoutError:
             raise LedgerUnavailable("the ledger is away, so nothing was merged; `resume` goes on from here") from None
+        return await self._ended(crawl, living)
 
     async def _ended(self, crawl: CrawlRecord, living: Collection[Seat]) -> Ended:
         if living and self._outputs:
@@ -193,9 +210,10 @@ class Oversight:
     async def _merge(self, output: Output, living: Collection[Seat], *, wait: bool) -> None:
         """Raises `EngineUnavailable` if there is no room for it, and the operator does not want to wait."""
 
-        async def merged() -> None:
+        async def merged() -> bool:
             try:
                 await merge(output.path, self._are_stored, living, output.form)
+                return True
             except OSError as error:
                 if not lacks_room(error):
                     raise
@@ -208,7 +226,7 @@ class Oversight:
                 log.warning("%s; `resume` merges what modules wrote", full)
                 return
             waiting = self._pauses.outlast(merged, EngineUnavailable, full, f"no space left for {output.path}")
-            if not await _unless(self._stop.gently, waiting):
+            if not await unless(self._stop.gently.wait(), waiting):
                 raise EngineUnavailable(f"{full}; `resume` merges what modules wrote") from full
 
     async def _pause(self, stop: Stop) -> None:
@@ -226,7 +244,9 @@ class Oversight:
         notes, frontier = await self._notes()
         workers = await self._ledger.workers()
         at_work = {note_name(Seat(each.id, each.epoch)) for each in workers}
-        paused = {reason for name, note in notes.items() if name in at_work for reason in note.paused}
+        # What a worker said of the ledger is over: else we could not have read it.
+        told = {reason for name, note in notes.items() if name in at_work for reason in note.paused}
+        paused = {reason for reason in told if not reason.startswith(LEDGER_AWAY)}
         return Snapshot(
             status=crawl,
             counts=await self._ledger.counts(),
@@ -295,18 +315,6 @@ def _is_stored(record: UrlRecord | None) -> bool:
 def _was_stopped(crawl: CrawlRecord) -> bool:
     """By the operator, or it was cut off."""
     return crawl.outcome is CrawlOutcome.STOPPED or (crawl.status is not CrawlStatus.ENDED and crawl.outcome is None)
-
-
-async def _unless(event: asyncio.Event, waiting: Coroutine[Any, Any, None]) -> bool:
-    """Whether it was through before the event was set, at which it is given up."""
-    work, ended = asyncio.ensure_future(waiting), asyncio.ensure_future(event.wait())
-    try:
-        await asyncio.wait((work, ended), return_when=asyncio.FIRST_COMPLETED)
-        return work.done() and work.result() is None
-    finally:
-        for each in (work, ended):
-            each.cancel()
-        await asyncio.wait((work, ended))
 
 
 def _waits_for_a_time(snapshot: Snapshot) -> bool:

@@ -115,6 +115,7 @@ class RoleProcess:
         try:
             return await process.wait()
         finally:
+            self.tell_rest()  # what it said last is about this life
             self._chorus.has_died(self.name)
 
 

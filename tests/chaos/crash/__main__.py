@@ -49,8 +49,14 @@ def main() -> int:
 
 
 def arguments() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="make crash ARGS=…", description=__doc__.partition("\n")[0])
-    parser.add_argument("--points", nargs="+", metavar="POINT", choices=CRASH_POINTS, help="these alone")
+    parser = argparse.ArgumentParser(
+        prog="make crash ARGS=…",
+        description="A crawl dies at every crash point, on both engines, goes on, and is compared. All of it takes ten minutes.",
+        epilog=f"Points: {', '.join(CRASH_POINTS)}. Exit code 1: something was lost, doubled, impolite or not as it should be.",
+    )
+    parser.add_argument(
+        "--points", nargs="+", metavar="POINT", choices=CRASH_POINTS, help="these alone, such as worker.judge:after"
+    )
     parser.add_argument("--engine", choices=ENGINES, help="this one alone")
     parser.add_argument("--seed", type=int, help="the same trials again")
     parser.add_argument("--sample", type=int, metavar="N", help="N of the trials, others each time unless a seed is given")

@@ -165,22 +165,24 @@ class Faults:
         wakes_at = time.monotonic() + past_s
         self._asleep.add(pid)
         with _stopped(pid):
-            allowed = await self._allowed(pid) if fault.victim is Victim.WORKER else None
+            allowed = await self._allowed(pid, wakes_at) if fault.victim is Victim.WORKER else None
             await asyncio.sleep(max(0.0, wakes_at - time.monotonic()))
             if allowed is not None:
                 self.slept.append(Frozen(time.monotonic(), allowed))
         self._asleep.discard(pid)
         self._say(f"{fault.victim} {pid} wakes")
 
-    async def _allowed(self, pid: int) -> frozenset[str]:
-        """What this worker may have been about to ask for, by the ledger's word; nothing if that is away."""
-        try:
-            async with ledger_of(self._servers[Victim.REDIS].url, self._attendant.crawl) as ledger:
-                seats = {each.id for each in await ledger.workers() if each.process.split()[1] == str(pid)}
-                held = [each for each in await ledger.unfinished(OPEN_MAX) if each.worker in seats]
-                return frozenset([url for record in held if (url := await _asked(ledger, record)) is not None])
-        except (GossamerError, TimeoutError):
-            return frozenset()
+    async def _allowed(self, pid: int, until: float) -> frozenset[str]:
+        """What this worker may have been about to ask for, by the ledger's word; nothing if that is away all the time."""
+        while time.monotonic() < until:
+            try:
+                async with ledger_of(self._servers[Victim.REDIS].url, self._attendant.crawl) as ledger:
+                    seats = {each.id for each in await ledger.workers() if each.process.split()[1] == str(pid)}
+                    held = [each for each in await ledger.unfinished(OPEN_MAX) if each.worker in seats]
+                    return frozenset([url for record in held if (url := await _asked(ledger, record)) is not None])
+            except (GossamerError, TimeoutError):
+                await asyncio.sleep(0.1)
+        return frozenset()
 
     def _add(self, fault: Fault) -> None:
         # Tied to us, so that it does not outlive a storm that is itself killed.

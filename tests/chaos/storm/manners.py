@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Final
 
 #: What is left of a walk when its worker wakes is a few steps of the event loop; on a busy machine these take a while.
-AWAKE_S: Final = 1.0
+AWAKE_S: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
