@@ -30,7 +30,7 @@ class Parsed:
     """A page as its markup gives it."""
 
     title: str
-    text: str
+    text: str  #: empty if nobody wants it, as is the next
     main: str  #: the text without what is marked as the site's own; its white space is as it comes
     hrefs: tuple[str, ...]  #: as they stand there, each once, in the page's order: of a, area, frame, iframe, in SVG and MathML
     nofollow: frozenset[str]  #: those of them that are marked rel=nofollow wherever they stand
@@ -40,10 +40,10 @@ class Parsed:
     robots: frozenset[str]  #: the directives of <meta name=robots>, and of those for our own name
 
 
-def parse(html: str, *, max_links: int = 1000, agent: str = "gossamer") -> Parsed:
+def parse(html: str, *, max_links: int = 1000, agent: str = "gossamer", text: bool = True, main: bool = True) -> Parsed:
     """Reads a page that the guard let through. Broken markup is repaired as browsers do; no text makes it fail.
 
-    `agent` is our product token, in lower case.
+    `agent` is our product token, in lower case. `text`, `main`: whether these are wanted; they cost as much as all the rest.
     """
     tree = LexborHTMLParser(html)
     in_math: frozenset[int] | None = None
@@ -83,11 +83,11 @@ def parse(html: str, *, max_links: int = 1000, agent: str = "gossamer") -> Parse
         elif tag == "base" and base is None:
             base = _base(node.attributes.get("href"))
     title = _title(tree)
-    text, main = _texts(tree)
+    texts = _texts(tree, text=text, main=main)
     return Parsed(
         title=title,
-        text=text,
-        main=main,
+        text=texts[0],
+        main=texts[1],
         hrefs=tuple(hrefs),
         nofollow=frozenset(nofollow.intersection(hrefs)),
         links_cut=links_cut,
@@ -173,18 +173,20 @@ def _title(tree: LexborHTMLParser) -> str:
     return "" if first is None else " ".join(first.text().split())[:TITLE_LENGTH_MAX].rstrip()
 
 
-def _texts(tree: LexborHTMLParser) -> tuple[str, str]:
+def _texts(tree: LexborHTMLParser, *, text: bool, main: bool) -> tuple[str, str]:
     """Text and main text. Takes the rest out of the tree: nothing else can be asked of it afterwards."""
     body = tree.body
-    if body is None:  # a page of frames
+    if body is None or not (text or main):  # no body: a page of frames
         return "", ""
     tree.strip_tags(_UNSEEN)
-    text = body.text(separator=" ")
+    whole = " ".join(body.text(separator=" ").split()) if text else ""
+    if not main:
+        return whole, ""
     tree.strip_tags(_SITE_ELEMENTS)
     for node in tree.css(_MAYBE_SITE):
         if _is_the_sites(node.attributes):
             node.decompose(recursive=False)  # from the tree, not from memory: one inside of another is harmless
-    return " ".join(text.split()), body.text(separator=" ")
+    return whole, body.text(separator=" ")
 
 
 def _is_the_sites(attributes: dict[str, str | None]) -> bool:

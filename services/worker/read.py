@@ -47,26 +47,29 @@ class Reader:
     cap_bytes: int
     max_links: int
     sitemaps: bool = False  #: are read as well
+    text: bool = True  #: is wanted of a page
+    main: bool = True  #: likewise
 
     def __call__(self, answer: Answer) -> Reading | Unreadable:
         """Whatever came: a page that we fail to read, by a fault of ours, costs itself and no crawl."""
         try:
-            return read(answer, self.cap_bytes, self.max_links, sitemaps=self.sitemaps)
+            return read(answer, self)
         except Exception as fault:
             log.exception("page.unread")
             return Unreadable(Outcome.MALFORMED, f"a fault of ours: {type(fault).__name__} while it was read")
 
 
 @step("worker.read")
-def read(answer: Answer, cap_bytes: int, max_links: int, *, sitemaps: bool = False) -> Reading | Unreadable:
-    if sitemaps and (found := sitemap.read(answer.headers, answer.body, cap_bytes, cut=answer.cut)) is not None:
+def read(answer: Answer, limits: Reader) -> Reading | Unreadable:
+    cap_bytes = limits.cap_bytes
+    if limits.sitemaps and (found := sitemap.read(answer.headers, answer.body, cap_bytes, cut=answer.cut)) is not None:
         return _listing(found, answer)
     decoded = decode(answer.headers, answer.body, cap_bytes)
     if isinstance(decoded, Undecodable):
         return Unreadable(decoded.outcome, decoded.reason, decoded.again)
     if (reason := guard.refusal(decoded.html)) is not None:
         return Unreadable(Outcome.TOO_COMPLEX, reason)
-    parsed = parse(decoded.html, max_links=max_links)
+    parsed = parse(decoded.html, max_links=limits.max_links, text=limits.text, main=limits.main)
     asks = page_rules(answer.headers, parsed.robots)
     marks = (
         (Flag.NOINDEX, asks.noindex),

@@ -12,11 +12,11 @@ Knows: texts and numbers. Must not know: where signatures are kept, or what beco
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +31,12 @@ BINS: Final = 1 << BIN_BITS
 #: How many twins that are just alike enough the bands may miss, and how many of them a page is entered under.
 MISSED_MAX: Final = 0.001
 BANDS_MAX: Final = 16
+#: Of pages that are half alike, as those in one template are, one in four then shares a band. More rows would need more bands.
+ROWS_WANTED: Final = 5
 BAND_KEY_BYTES: Final = 8
 
-#: Words whose hashes are remembered: some 6 MB. Then all are forgotten, since those of the language are soon back. None that is
-#: longer than words are: fifty to a page would be the whole page, and stay.
-WORDS_KEPT: Final = 50_000
-WORD_LENGTH_KEPT: Final = 40
+#: Of a text that is hashed at once.
+PIECE_BYTES: Final = 1 << 16
 
 Hashes = NDArray[np.uint64]
 
@@ -52,13 +52,12 @@ class Sketcher:
 
     def __init__(self, threshold: float) -> None:
         self._banding = banding(threshold)
-        self._words = _Words()
 
     def __call__(self, text: str) -> Sketch:
-        words = words_of(text)
+        words = word_hashes(text)
         if len(words) < SHINGLES_MIN + SHINGLE_WORDS - 1:
             return _TOO_SHORT
-        shingles = np.sort(_shingles(self._words.hashes(words)))
+        shingles = np.sort(_shingles(words))
         if 1 + np.count_nonzero(shingles[1:] != shingles[:-1]) < SHINGLES_MIN:
             return _TOO_SHORT
         signature = _signature(shingles).tobytes()
@@ -83,15 +82,16 @@ class Banding:
 
 @lru_cache
 def banding(threshold: float) -> Banding:
-    """The longest rows, so that as few pages as possible are compared in vain, with which hardly a twin is missed.
+    """Few bands, since the ledger keeps a row for each, with which hardly a twin is missed and few pages are compared in vain.
 
     Two pages that are `threshold` alike share a band of r values with a chance of threshold^r. It is made for 0.8 and above: below
     that the rows become so short that many pages share a key, of which the ledger looks at the newest alone.
     """
     if threshold >= 1:
         return Banding(1, BINS)
-    fitting = [Banding(bands, rows) for rows in range(1, BINS + 1) if (bands := _bands_for(threshold, rows)) * rows <= BINS]
-    return max((each for each in fitting if each.bands <= BANDS_MAX), key=lambda each: each.rows, default=Banding(BANDS_MAX, 1))
+    fitting = [Banding(bands, rows) for rows in range(1, BINS + 1) if (bands := _bands_for(threshold, rows)) <= BANDS_MAX]
+    telling = [each for each in fitting if each.rows >= ROWS_WANTED]
+    return telling[0] if telling else fitting[-1] if fitting else Banding(BANDS_MAX, 1)
 
 
 def _bands_for(threshold: float, rows: int) -> int:
@@ -100,35 +100,54 @@ def _bands_for(threshold: float, rows: int) -> int:
     return BINS + 1 if shared < 1 / BINS else math.ceil(math.log(MISSED_MAX) / math.log1p(-shared))
 
 
-def words_of(text: str) -> list[str]:
-    """In lower case. Scripts that put no blanks between words have each character for one."""
-    return (text if text.isascii() else _UNSPACED(_spaced, text)).lower().split()
+def word_hashes(text: str) -> Hashes:
+    """One for each word in lower case, in order. Scripts that put no blanks between words have each character for one.
+
+    A word never becomes an object: the text is hashed as a whole, as a polynomial of its bytes, and a word's hash is what the
+    polynomial gains along it, taken back to where all words begin.
+    """
+    encoded = _encoded(text.lower())
+    if _MAYBE_UNSPACED(encoded):
+        encoded = _encoded(_UNSPACED(_spaced, text.lower()))
+    return np.concatenate([_hashes(np.frombuffer(piece, np.uint8)) for piece in _pieces(encoded)])
+
+
+def _encoded(text: str) -> bytes:
+    """With one kind of blank, and one at either end."""
+    return f" {text} ".replace("\xa0", " ").encode(errors="replace").translate(_BLANKS)
+
+
+def _pieces(text: bytes) -> Iterator[bytes]:
+    """Cut at blanks, as long as words are shorter than pieces; each has one at either end."""
+    start = 0
+    while len(text) - start > PIECE_BYTES:
+        end = text.rfind(b" ", start, start + PIECE_BYTES)
+        end = end if end > start else start + PIECE_BYTES - 1
+        yield text[start : end + 1]
+        start = end
+    yield text[start:]
+
+
+def _hashes(text: NDArray[np.uint8]) -> Hashes:
+    is_letter = text != _BLANK
+    blanks = np.flatnonzero(~is_letter)
+    sums: Hashes = np.cumsum(_POWERS[: len(text)] * text * is_letter, dtype=np.uint64)
+    at = sums[blanks]
+    words = (at[1:] - at[:-1]) * _BACK[blanks[:-1]]
+    return words[np.diff(blanks) > 1]
 
 
 #: Thai, Lao, Burmese, Khmer; kana; Chinese characters and their extensions. In runs: one at a time takes ten times as long.
 _UNSPACED: Final = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]++"
 ).sub
+#: The first bytes of these in UTF-8, and of little else that is common: to look for the characters themselves takes longer than all
+#: the rest.
+_MAYBE_UNSPACED: Final = re.compile(rb"[\xe0\xe1\xe3-\xe9\xef\xf0]").search
 
 
 def _spaced(run: re.Match[str]) -> str:
     return f" {' '.join(run[0])} "
-
-
-class _Words(dict[str, int]):
-    """The hashes of words, remembered: most of a page's are those of the pages before it."""
-
-    def hashes(self, words: list[str]) -> Hashes:
-        found = np.fromiter(map(self.__getitem__, words), np.uint64, len(words))
-        if len(self) > WORDS_KEPT:
-            self.clear()
-        return found
-
-    def __missing__(self, word: str) -> int:
-        found = crc32(word.encode(errors="replace"))
-        if len(word) <= WORD_LENGTH_KEPT:
-            self[word] = found
-        return found
 
 
 def _shingles(words: Hashes) -> Hashes:
@@ -161,6 +180,12 @@ def _signature(shingles: Hashes) -> NDArray[np.uint32]:
 
 
 _TOO_SHORT: Final = Sketch()
+_BLANK: Final = np.uint8(ord(" "))
+_BLANKS: Final = bytes.maketrans(b"\t\n\v\f\r\x1c\x1d\x1e\x1f", b" " * 9)
+#: Of an odd number at random, and of what undoes it, modulo 2^64.
+_BASE: Final = 0x9E3779B97F4A7C15
+_POWERS: Final[Hashes] = np.cumprod(np.full(PIECE_BYTES, _BASE, np.uint64), dtype=np.uint64)
+_BACK: Final[Hashes] = np.cumprod(np.full(PIECE_BYTES, pow(_BASE, -1, 1 << 64), np.uint64), dtype=np.uint64)
 _VALUE: Final = np.dtype("<u4")
 _BIN_SHIFT: Final = np.uint64(64 - BIN_BITS)
 _BIN_NUMBERS: Final = np.arange(BINS, dtype=np.uint64)

@@ -122,7 +122,7 @@ HEADERS = st.lists(
 @example((), b"<base href='http://[::1'><a href='//'>")
 @example((), b"<a href='http://h.test:99999/'><a href='\\\\x'><a href='http://a b/'>")
 def test_nothing_that_a_server_sends_makes_reading_fail(headers: Headers, body: bytes) -> None:
-    page = read(an_answer(headers, body), CAP, MAX_LINKS)
+    page = read(an_answer(headers, body), Reader(CAP, MAX_LINKS))
 
     if isinstance(page, Unreadable):
         assert page.outcome in ENDINGS
@@ -164,7 +164,7 @@ def test_no_markup_that_passes_the_guard_is_dear(before: list[str], after: list[
         halves.append("".join(piece.replace("#", str(number)) for number in range(count)))
     body = "".join(halves).encode()[:LARGE]
     began = time.process_time()
-    read(an_answer((("Content-Type", "text/html"),), body), LARGE, MAX_LINKS)
+    read(an_answer((("Content-Type", "text/html"),), body), Reader(LARGE, MAX_LINKS))
 
     assert time.process_time() - began < 2.0  # a fifth of it on an idle machine
 

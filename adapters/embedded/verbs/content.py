@@ -46,12 +46,12 @@ def _judge(desk: Desk, seat: Seat, content: Content) -> Judgement:
     url = desk.url(content.id)
     if url is None or url.state is not State.FETCHING or url.worker != seat.worker:
         return Dropped.CLOSED
-    found = desk.written().execute(_EXACT, (content.exact,)).fetchone()
+    found = desk.sql.execute(_EXACT, (content.exact,)).fetchone()
     if found is not None and found[0] == url.n:
         return _FRESH
     withdraw(desk, url)  # it was judged before, with another content
     near = _nearest(desk, content)
-    if found is not None and found[2] == State.CLOSED:
+    if found is not None and desk.state_of(found[1], found[2]) is State.CLOSED:
         return Twin(found[1], 1.0)
     if isinstance(near, Twin):
         return near
@@ -75,7 +75,7 @@ def _nearest(desk: Desk, content: Content) -> Twin | Wait | None:
         similarity = agreement(content.signature, signature)
         if similarity < threshold:
             continue
-        if state != State.CLOSED:
+        if desk.state_of(id, state) is not State.CLOSED:
             waits = True
         elif best is None or similarity > best[0]:
             best = similarity, id

@@ -2,9 +2,9 @@
 
 A verb takes rows, says which it changes (`change`, `save`, `worker`, `books`: each time, since a query in between writes back
 what it was told of), changes their fields as the protocol says, and writes no SQL for it. What was changed goes to the file
-before a query could miss it (`written`) and before the group is committed. Domains stay on the desk from one group to the next;
-so do the crawl and the workers, which are few. `tidy` throws everything away: after a rollback, and when another process has
-written to the file.
+before a query could miss it (`written`) and before the group is committed. URLs and domains stay on the desk from one group to the
+next until they are too many; so do the crawl and the workers, which are few. `tidy` throws everything away: after a rollback, and
+when another process has written to the file.
 
 Knows: the schema. Must not know: what a verb means.
 """
@@ -26,6 +26,7 @@ from gossamer.records import UNRANKED, CrawlStatus, Facts, Rules, Seat
 from gossamer.states import State
 
 DOMAINS_KEPT: Final = 20_000
+URLS_KEPT: Final = 10_000
 KNOWN_KEPT: Final = 100_000
 
 
@@ -203,7 +204,8 @@ class Desk:
     def commit(self) -> None:
         self.written()
         self.sql.execute("COMMIT")
-        self._urls.clear()
+        if len(self._urls) > URLS_KEPT:
+            self._urls.clear()
         if max(len(self._domains), len(self._domain_ns)) > DOMAINS_KEPT:
             self._domains.clear()
             self._domain_ns.clear()
@@ -330,6 +332,11 @@ class Desk:
                 return None
             row = self._urls[id] = _url_row(found)
         return row
+
+    def state_of(self, id: UrlId, filed: int) -> State:
+        """As it is now, of a URL whose state in the file was read without writing back what was changed."""
+        row = self._urls.get(id)
+        return _STATES[filed] if row is None else row.state
 
     def urls_where(self, where: str, values: Sequence[object] = ()) -> list[UrlRow]:
         """Rows by a condition on `url`, order and limit included."""
