@@ -6,10 +6,11 @@ those knows the lines by their form (`read_pause`), and tells once what troubles
 
 import errno
 import logging
-import random
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Final, TypeVar
+
+from tenacity import AsyncRetrying, retry_if_exception_type, wait_random_exponential
 
 from gossamer.clock import Clock
 
@@ -39,13 +40,15 @@ class Pauses:
         return tuple(self._calls)
 
     async def outlast(self, call: Callable[[], Awaitable[T]], errors: type[Exception], first: Exception, reason: str) -> T:
-        """The answer to a call that has raised the first of such errors: it is made again, with growing pauses between."""
-        pauses_s = _pauses_s()
+        """The answer to a call that has raised the first of such errors: it is made again, until it is answered."""
+        again = AsyncRetrying(
+            retry=retry_if_exception_type(errors),
+            # Pauses grow, and differ, so that what comes back is not trampled.
+            wait=wait_random_exponential(multiplier=FIRST_PAUSE_S, max=LONGEST_PAUSE_S),
+            sleep=self._clock.sleep,
+        )
         with self._waiting(reason, first):
-            while True:
-                await self._clock.sleep(next(pauses_s))
-                with suppress(errors):
-                    return await call()
+            return await again(call)
 
     @contextmanager
     def _waiting(self, reason: str, detail: object) -> Iterator[None]:
@@ -80,11 +83,3 @@ def read_pause(text: str) -> tuple[str, bool] | None:
 def lacks_room(error: BaseException | None) -> bool:
     """Whether a disk, or a user's share of it, is full."""
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-
-
-def _pauses_s() -> Iterator[float]:
-    """Between attempts, for ever. They grow, and differ, so that what comes back is not trampled."""
-    pause_s = FIRST_PAUSE_S
-    while True:
-        yield random.uniform(0, pause_s)
-        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
