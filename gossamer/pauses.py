@@ -4,6 +4,7 @@ A pause is told once, however many calls wait, and once when it is over. A crawl
 those knows the lines by their form (`read_pause`), and tells once what troubles several roles.
 """
 
+import asyncio
 import errno
 import logging
 from collections.abc import Awaitable, Callable, Iterator
@@ -33,6 +34,7 @@ class Pauses:
         self._clock = clock
         self._calls: dict[str, int] = {}  # that wait, by reason
         self._since: dict[str, float] = {}
+        self._answered: set[str] = set()  # reasons that are no more: a call was answered
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -52,23 +54,26 @@ class Pauses:
 
     @contextmanager
     def _waiting(self, reason: str, detail: object) -> Iterator[None]:
-        """While it lasts, a call waits for this reason. That the last of them is answered is told; that one gives up is not."""
+        """While it lasts, a call waits for this reason. The pause is over, and that is told, if one of them was answered."""
         if reason not in self._calls:
             self._since[reason] = self._clock.monotonic()
+            self._answered.discard(reason)
             log.warning("%s%s%s%s; tried again until it works)", _BEGINS, reason, _DETAIL, detail)
         self._calls[reason] = self._calls.get(reason, 0) + 1
-        gave_up = False
+        answered = True
         try:
             yield
-        except BaseException:
-            gave_up = True
+        except asyncio.CancelledError:
+            answered = False
             raise
         finally:
+            if answered:
+                self._answered.add(reason)
             self._calls[reason] -= 1
             if not self._calls[reason]:
                 del self._calls[reason]
                 since = self._since.pop(reason)
-                if not gave_up:
+                if reason in self._answered:
                     log.warning("goes on after %.1f s%s%s", self._clock.monotonic() - since, _ENDS, reason)
 
 

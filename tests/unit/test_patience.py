@@ -111,6 +111,26 @@ async def test_whoever_gives_up_waiting_leaves_no_pause_behind_and_tells_of_no_e
     assert len(told(caplog)) == 1
 
 
+async def test_a_pause_that_ended_in_a_refusal_is_over_whoever_gives_up_behind_it(caplog: pytest.LogCaptureFixture) -> None:
+    """A worker whose lease ran out meanwhile is fenced: the ledger is there again."""
+    moody, hung, pauses = Moody(away=3), Moody(away=1_000_000), Pauses(QuickClock())
+
+    async def refused() -> None:
+        await moody.verb("yes")
+        await moody.fenced()
+
+    with caplog.at_level(logging.WARNING, "gossamer.engine"):
+        waiting = asyncio.create_task(patiently(hung, pauses).verb("yes"))
+        with pytest.raises(Fenced):
+            await pauses.outlast(refused, LedgerUnavailable, LedgerUnavailable("nobody there"), "the ledger can't be used")
+        waiting.cancel()
+        with suppress(asyncio.CancelledError):
+            await waiting
+
+    assert not pauses.reasons
+    assert told(caplog)[1:] == ["goes on"]
+
+
 async def test_what_is_no_outage_passes_through_at_once() -> None:
     moody = Moody(away=0)
 
