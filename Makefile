@@ -28,7 +28,7 @@ test: lint  ## everything: lint, types, import arrows, the model's quick set, al
 	@$(BIN)/python -m pytest -q tests/system tests/chaos  # alone: servers see the crawler's clock here
 	@$(BIN)/python -m pytest -q tests/hostile  # a process of its own: its memory is measured
 
-test-compose: env  ## the stack of containers, as operators run it (needs Docker; about seven minutes)
+test-compose: env  ## the stack of containers, as operators run it (needs Docker; about ten minutes)
 	@$(BIN)/python -m pytest -q tests/compose
 
 model: env  ## the protocol's model: every scenario and every deliberate bug, as tables

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final
 
 import pika
-import pytest
 from pika.exceptions import AMQPError
 
 from tests.servers.containers import Container, can_run
@@ -39,7 +38,7 @@ class Rabbitmq(Server):
         lines = Path(f"/proc/{self.pid}/environ").read_text().split("\0")
         environment = dict(line.split("=", 1) for line in lines if "=" in line)
         if "RABBITMQ_NODENAME" not in environment:
-            pytest.skip("the server runs in a container, where it can't be told anything from outside")
+            missing("RabbitMQ that can be told anything (this one runs in a container)", "apt-get install rabbitmq-server")
         program = find_program("/usr/lib/rabbitmq/bin/rabbitmqctl", "rabbitmqctl")
         assert program is not None
         command = [program, "-n", environment["RABBITMQ_NODENAME"], *arguments]

@@ -15,6 +15,7 @@ import pytest
 from redis import Redis as Client
 
 from gossamer.urls import identity
+from tests.servers.server import missing
 from tests.system.stack import Crawling, Stack, crawling, running_stack
 from tests.system.web import FREELY, REPORT, Web, ended, run, synthetic_web
 
@@ -99,7 +100,7 @@ def append_only_log(stack: Stack) -> Path:
         settings: dict[str, str] = {**client.config_get("dir"), **client.config_get("appenddirname")}
     folder = Path(settings["dir"]) / settings["appenddirname"]
     if not folder.exists():
-        pytest.skip("Redis runs in a container: its log can't be cut from here")
+        missing("Redis whose log can be cut (this one runs in a container)", "apt-get install redis-server")
     (log,) = folder.glob("*.incr.aof")
     return log
 
