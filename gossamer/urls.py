@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from itertools import product
 from string import hexdigits
-from typing import Final, TypeVar
+from typing import Final
 
 from ada_url import join_url, normalize_url
 
@@ -31,12 +31,10 @@ from gossamer.ids import URL_ID_BYTES, UrlId
 from gossamer.messages import Link
 from gossamer.tracking import MAYBE_SESSIONS, SESSION_PREFIXES, SESSIONS, TRACKING, TRACKING_PREFIXES
 
-T = TypeVar("T")
-
 URL_LENGTH_MAX: Final = 2048
 HOST_LENGTH_MAX: Final = 253  # RFC 1035, section 2.3.4, without the dot at the end
 LABEL_LENGTH_MAX: Final = 63
-KNOWN_MAX: Final = 1024
+SITES_KEPT: Final = 1024
 FAMILY_BYTES: Final = 8
 
 
@@ -96,33 +94,16 @@ def sites_of(names: Iterable[str], registrable: Callable[[str], str]) -> dict[st
 
 
 class Finder:
-    """Resolves the links of one site's pages, and remembers those that read the same on each of them: its navigation.
+    """Resolves links. What is the same for all links to a site is remembered: 1,024 of them, and then all are forgotten."""
 
-    Half of a page's links were on the page before it, and reading one again costs over ten times what looking it up does. At
-    most 1,024 are kept, about half a megabyte; then all are forgotten, since what is still on every page is soon back.
-    """
-
-    def __init__(self, origin: str, registrable: Callable[[str], str] | None = None, *, length_max: int = URL_LENGTH_MAX) -> None:
-        self._root = origin + "/"
+    def __init__(self, registrable: Callable[[str], str] | None = None, *, length_max: int = URL_LENGTH_MAX) -> None:
         self._registrable = registrable
         self._length_max = length_max
-        self._known: dict[str, Link | str] = {}  # a text is the reason of a refusal
         self._sites: dict[str, tuple[str, str]] = {}  # those linked to: their identity, and their domain
 
     def resolve(self, base: str, href: str) -> Link:
-        """What `href` links to on a page at `base`. Raises `UrlError`. With a base of another site nothing is remembered."""
-        at_home = base.startswith(self._root)
-        link = self._known.get(href) if at_home else None
-        if link is None:
-            try:
-                link = self._link(_read(href, base, self._length_max))
-            except UrlError as refused:
-                link = str(refused)
-            if at_home and _SAME_ON_EVERY_PAGE(href) and len(href) <= self._length_max:
-                _remember(self._known, href, link)
-        if isinstance(link, str):
-            raise UrlError(link)
-        return link
+        """What `href` links to on a page at `base`. Raises `UrlError`."""
+        return self._link(_read(href, base, self._length_max))
 
     def _link(self, url: str) -> Link:
         slash = url.index("/", 8)
@@ -131,15 +112,11 @@ class Finder:
         if known is None:
             _check_site(site)
             known = _site_identity(site), domain_of(url, self._registrable)
-            _remember(self._sites, site, known)
+            if len(self._sites) >= SITES_KEPT:
+                self._sites.clear()
+            self._sites[site] = known
         identity = known[0] + _rest_identity(url[slash:])
         return Link(url_id(identity), url, known[1], *family_of(identity))
-
-
-def _remember(known: dict[str, T], key: str, value: T) -> None:
-    if len(known) >= KNOWN_MAX:
-        known.clear()
-    known[key] = value
 
 
 def _read(text: str, base: str | None, length_max: int) -> str:
@@ -232,9 +209,6 @@ def _query_identity(query: str) -> str:
 
 
 _SCHEMES: Final = ("http://", "https://")
-
-#: Does not depend on the page's own path. `http:x` would: on an http page a browser takes it for `x`.
-_SAME_ON_EVERY_PAGE: Final = re.compile(r"/|https?://|mailto:|tel:|javascript:", re.I).match
 
 _ESCAPE: Final = re.compile(r"%(?:[0-9A-Fa-f]{2})?")
 _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")  # RFC 3986, section 2.3

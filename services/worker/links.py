@@ -117,8 +117,7 @@ class LinkReader:
     ) -> None:
         """`url_refusal`: why an origin is not asked. `by_domain`: the unit of politeness is the registered domain, not the host."""
         self._rules, self._url_refusal, self._registrable = rules, url_refusal, registrable
-        # It is at home nowhere, and so keeps no links: they are kept here, together with what was decided of them.
-        self._finder = Finder("", registrable if by_domain else None, length_max=rules.max_url_length)
+        self._finder = Finder(registrable if by_domain else None, length_max=rules.max_url_length)
         self._sites: dict[str, _Known] = {}  # by origin
         self._origins: dict[str, str] = {}  # why not; "": it may be asked
         self._scope: frozenset[str] = frozenset()
@@ -305,7 +304,7 @@ def _ending(url: str) -> str:
 
 _NONE: Final[frozenset[str]] = frozenset()
 
-#: Does not depend on the page's own path.
+#: Does not depend on the page's own path. `http:x` would: on an http page a browser takes it for `x`.
 _SAME_ON_EVERY_PAGE: Final = re.compile(r"/|https?://|mailto:|tel:|javascript:", re.I).match
 #: Is relative to the folder that the page is in: with that in front of it, it is a URL and means the same.
 _SAME_IN_A_FOLDER: Final = re.compile(r"[^\0- :/?#\\][^:/?#\\]*+(?:[/?#]|\Z)").match
