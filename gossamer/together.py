@@ -2,7 +2,7 @@
 
 A verb on thirty pages costs little more than on one, so what several tasks want at about the same time is asked once. Nobody
 waits for a timer: a lone caller is served at once, and groups grow with the load by themselves. `linger_s` is for what is dear to
-call (a blob store): the first one waits that long for company.
+call (a blob store): the first one waits that long for company, while there is somebody who may come.
 """
 
 import asyncio
@@ -25,18 +25,22 @@ class Together(Generic[A, B]):
         most: int,
         linger_s: float = 0.0,
         clock: Clock | None = None,
-        full: Callable[[Sequence[A]], bool] = lambda items: False,
+        weight: Callable[[A], int] = lambda item: 0,
+        most_weight: int = 1,
     ) -> None:
+        """At most `most` of them go into one call. Company is enough when they are so many, or weigh `most_weight`."""
         assert most > 0
         assert linger_s == 0 or clock is not None
         self._call = call
         self._most = most
         self._linger_s = linger_s
         self._clock = clock
-        self._full = full
+        self._weight_of, self._most_weight = weight, most_weight
+        self._weight = 0  # of all that wait
         self._waiting: list[tuple[A, asyncio.Future[B]]] = []
         self._caller: asyncio.Task[None] | None = None
         self._enough = asyncio.Event()
+        self._coming = 0
 
     def __len__(self) -> int:
         """How many wait for their call to begin."""
@@ -46,18 +50,25 @@ class Together(Generic[A, B]):
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[B] = loop.create_future()
         self._waiting.append((item, answer))
+        self._weight += self._weight_of(item)
         self._look()
         if self._caller is None:
             self._caller = loop.create_task(self._work())
         return await answer
 
-    def hurry(self) -> None:
-        """Nobody else will come for now: don't linger."""
-        self._enough.set()
+    def one_comes(self) -> None:
+        """Somebody is on the way who may call, and is worth waiting for."""
+        self._coming += 1
+
+    def one_came(self) -> None:
+        """Or will not, after all."""
+        self._coming -= 1
+        if not self._coming:
+            self._enough.set()
 
     def _look(self) -> None:
         """Whether those who wait are company enough."""
-        if self._linger_s and (len(self._waiting) >= self._most or self._full([item for item, _ in self._waiting])):
+        if self._linger_s and (len(self._waiting) >= self._most or self._weight >= self._most_weight):
             self._enough.set()
 
     async def _work(self) -> None:
@@ -66,6 +77,7 @@ class Together(Generic[A, B]):
             while self._waiting:
                 await self._company()
                 group, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
+                self._weight -= sum(self._weight_of(item) for item, _ in group)
                 self._enough.clear()
                 self._look()
                 try:
@@ -83,11 +95,10 @@ class Together(Generic[A, B]):
             self._caller = None
 
     async def _company(self) -> None:
-        if self._clock is not None and self._linger_s and not self._enough.is_set():
+        if self._clock is not None and self._linger_s and self._coming and not self._enough.is_set():
             timer = asyncio.ensure_future(self._clock.sleep(self._linger_s))
-            enough = asyncio.ensure_future(self._enough.wait())
+            timer.add_done_callback(lambda ended: None if ended.cancelled() else self._enough.set())
             try:
-                await asyncio.wait((timer, enough), return_when=asyncio.FIRST_COMPLETED)
+                await self._enough.wait()
             finally:
                 timer.cancel()
-                enough.cancel()

@@ -1,7 +1,8 @@
 """The ledger on Redis: the distributed engine's. Redis 7.0 and later, and Valkey.
 
-Each verb is one Lua script (lua/) and one round trip; the server runs them one after another, so each is atomic. Time is the
-server's own. The semantics are those of the SQLite ledger, which lua/shared/ follows function by function.
+Each verb is one Lua script (lua/), and those called at about the same time share a round trip (ledger_calls.py); the server runs
+them one after another, in the order of the calls, so each is atomic. Time is the server's own. The semantics are those of the
+SQLite ledger, which lua/shared/ follows function by function.
 
 **The keys.** All of a crawl's keys begin with `gossamer:{<crawl>}:`; the braces put them into one slot of a cluster. Their number
 is fixed, however many URLs and domains there are (lua/shared/keeping.lua names them all):
@@ -36,7 +37,6 @@ first and then writes, the crawl's record before everything else (lua/shared/des
 import re
 import struct
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, Final, assert_never
 from urllib.parse import urlsplit
 
@@ -47,7 +47,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from adapters.distributed import ledger_rows as rows
-from adapters.distributed.cancelling import heedful
+from adapters.distributed.ledger_calls import Calls
 from adapters.distributed.ledger_scripts import UNKNOWN_RANK, Family, Gate, Judged, Route, script
 from adapters.distributed.ledger_server import examine
 from gossamer.answers import Dropped, Fresh, GateAnswer, Go, Judgement, RouteAnswer, Routing, Twin, Unrouted, Wait, Why
@@ -102,22 +102,17 @@ class RedisLedger:
         self._prefix = f"gossamer:{{{crawl}}}:"
         self._record = f"{self._prefix}crawl"
         self._clock = clock
+        self._calls = Calls(self._client)
         self._closed = False
 
-    # --- The front: one script, one round trip ---
+    # --- The front: a verb is one script ---
 
     async def _run(self, verb: str, *arguments: bytes | str | float, key: str | None = None) -> Any:
         if self._closed:
             raise LedgerUnavailable("the ledger was closed")
         now = "" if self._clock is None else repr(self._clock.now())
-        called = script(verb)
-        call = partial(self._client.evalsha, called.sha, 1, key or self._record, now, *arguments)
         try:
-            try:
-                return await heedful(call())
-            except errors.NoScriptError:  # a server that was started anew knows no scripts
-                await heedful(self._client.script_load(called.text))
-                return await heedful(call())
+            return await self._calls(script(verb), key or self._record, now, *arguments)
         except (errors.RedisError, OSError) as error:
             raise _as_ours(error) from error
 
@@ -129,6 +124,7 @@ class RedisLedger:
         if self._closed:
             return
         self._closed = True
+        await self._calls.close()
         if self._owns_client:
             await self._client.aclose()
 

@@ -81,6 +81,7 @@ def script(verb: str) -> Script:
     return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
+@cache
 def source(part: str) -> str:
     """A file: a verb, or `shared/` and something that verbs share."""
     return files("adapters.distributed").joinpath(f"lua/{part}.lua").read_text()

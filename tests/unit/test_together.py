@@ -88,6 +88,7 @@ async def test_the_first_lingers_for_company_and_no_longer() -> None:
 
     clock = ManualClock()
     together = Together(call, most=10, linger_s=1.0, clock=clock)
+    together.one_comes()
     first = asyncio.create_task(together(1))
     await settled()
     second = asyncio.create_task(together(2))
@@ -99,17 +100,49 @@ async def test_the_first_lingers_for_company_and_no_longer() -> None:
     assert groups == [[1, 2]]
 
 
-@pytest.mark.parametrize("how", ["enough", "full", "hurry"])
+@pytest.mark.parametrize("how", ["enough", "full", "nobody comes"])
 async def test_nobody_lingers_when_the_group_is_complete(how: str) -> None:
     async def call(items: Sequence[int]) -> Sequence[int]:
         return items
 
     clock = ManualClock()
-    full = sum if how == "full" else lambda items: False
-    together = Together(call, most=2 if how == "enough" else 10, linger_s=1.0, clock=clock, full=lambda items: full(items) >= 3)
+    most = 2 if how == "enough" else 10
+    together = Together(
+        call, most=most, linger_s=1.0, clock=clock, weight=lambda number: number, most_weight=3 if how == "full" else 100
+    )
+    together.one_comes()
     tasks = [asyncio.create_task(together(number)) for number in (1, 2)]
     await settled()
-    if how == "hurry":
-        together.hurry()
+    if how == "nobody comes":
+        together.one_came()
 
     assert await asyncio.gather(*tasks) == [1, 2]
+
+
+async def test_nobody_lingers_when_nobody_is_on_the_way() -> None:
+    async def call(items: Sequence[int]) -> Sequence[int]:
+        return items
+
+    together = Together(call, most=10, linger_s=1.0, clock=ManualClock())
+
+    assert await together(1) == 1
+    together.one_comes()
+    together.one_came()
+    assert await together(2) == 2
+
+
+async def test_each_group_lingers_anew() -> None:
+    async def call(items: Sequence[int]) -> Sequence[int]:
+        return items
+
+    clock = ManualClock()
+    together = Together(call, most=2, linger_s=1.0, clock=clock)
+    together.one_comes()
+    assert await asyncio.gather(*map(together, (1, 2))) == [1, 2]
+    await settled()
+
+    third = asyncio.create_task(together(3))
+    await settled()
+    assert not third.done()
+    clock.advance(1.0)
+    assert await third == 3
