@@ -1,8 +1,11 @@
 """The ledger on SQLite: the embedded engine's, and the reference that the others are held against.
 
 Verbs are plain functions (verbs/); this is their front. Calls that arrive while the disk is busy with the last group are run one
-after another in one transaction and made durable together, in a thread of the ledger's own: so a caller is answered only when
-what it was told will survive the machine, and thirty-two of them pay for one write. The order of calls is kept.
+after another in one transaction and made durable together: so a caller is answered only when what it was told will survive the
+machine, and many of them pay for one write. The order of calls is kept.
+
+Only the commit, which waits for the disk, has a thread of its own. Verbs run on the loop: SQLite lets go of Python's lock at each
+statement, so in a thread they would fight over it with the loop sixty times a page.
 
 A file is used by one process at a time (the controller's lock sees to that); another one may read, or `stop` a crawl, meanwhile.
 """
@@ -43,7 +46,13 @@ from gossamer.records import (
 
 #: Verbs of one group: a bound on how long the last of them waits for the first's commit.
 GROUP = 256
-BUSY_TIMEOUT_S = 10.0
+#: Between the beginnings of two groups while many call: a commit of thirty costs hardly more than one of three. And how many in
+#: the last one are many. Whoever calls alone is served at once.
+GROUP_S = 0.004
+MANY = 4
+#: Another process that writes (to stop the crawl, say) is done in no time: how often it is tried again, and after how long.
+BUSY_TRIES = 1000
+BUSY_S = 0.01
 #: SQLite's own 2 MB is too small for the index of ids: looking up links would read the file again and again.
 CACHE_KIB = 32_768
 
@@ -59,12 +68,13 @@ class SqliteLedger:
         self._path = path
         self._clock = clock
         self._calls: list[_Call] = []
-        self._busy = False  # a group is with the thread, or about to be
+        self._began_at, self._was_many = 0.0, False  # the last group
+        self._busy = False  # a group is under way, or about to be
         self._closing: asyncio.Event | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
         self._desk: Desk | None = None
 
-    # --- The front: one thread, groups of calls, one commit each ---
+    # --- The front: groups of calls, one commit each ---
 
     async def _run(self, verb: Callable[[Desk], T]) -> T:
         if self._closing:
@@ -74,18 +84,34 @@ class SqliteLedger:
         self._calls.append((verb, answer))
         if not self._busy:
             self._busy = True
-            loop.call_soon(self._start, loop)  # not at once: calls of this turn of the loop go together
+            self._start_soon(loop)
         return await answer
 
-    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """The next group, to the thread. No task: what ends a loop cancels its tasks, and those who clean up still call."""
-        group, self._calls = self._calls[:GROUP], self._calls[GROUP:]
-        running = loop.run_in_executor(self._thread, self._run_group, [verb for verb, _ in group])
-        running.add_done_callback(lambda done: self._answer(loop, group, done))
+    def _start_soon(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Not at once: calls of this turn of the loop go together, and under load those of a few milliseconds."""
+        at = self._began_at + GROUP_S
+        if self._was_many and at > loop.time():
+            loop.call_at(at, self._start, loop)
+        else:
+            loop.call_soon(self._start, loop)
 
-    def _answer(self, loop: asyncio.AbstractEventLoop, group: Sequence[_Call], done: asyncio.Future[list[Any]]) -> None:
-        error = done.exception()
-        answers = [error] * len(group) if error is not None else done.result()
+    def _start(self, loop: asyncio.AbstractEventLoop, tries: int = BUSY_TRIES) -> None:
+        """The next group. No task: what ends a loop cancels its tasks, and those who clean up still call."""
+        group, self._calls = self._calls[:GROUP], self._calls[GROUP:]
+        self._began_at, self._was_many = loop.time(), len(group) >= MANY
+        try:
+            answers = self._run_group([verb for verb, _ in group])
+        except _Busy as busy:
+            if tries:
+                self._calls[:0] = group
+                loop.call_later(BUSY_S, self._start, loop, tries - 1)
+            else:
+                self._answer(loop, group, [_unavailable(busy)] * len(group))
+            return
+        committed = loop.run_in_executor(self._thread, self._commit, answers)
+        committed.add_done_callback(lambda done: self._answer(loop, group, done.result()))
+
+    def _answer(self, loop: asyncio.AbstractEventLoop, group: Sequence[_Call], answers: Sequence[Any]) -> None:
         for (_, future), answer in zip(group, answers, strict=True):
             if future.done():
                 continue
@@ -94,34 +120,63 @@ class SqliteLedger:
             else:
                 future.set_result(answer)
         if self._calls:
-            self._start(loop)
+            self._start_soon(loop)
         else:
             self._busy = False
             if self._closing is not None:
                 self._closing.set()
 
     def _run_group(self, verbs: Sequence[Callable[[Desk], Any]]) -> list[Any]:
-        """One transaction, in the ledger's thread. An answer for each verb: its result, or what to raise."""
+        """All but the commit. An answer for each verb: its result, or what to raise. Raises `_Busy` if none was run."""
         try:
             return self._run_together(verbs)
+        except _Busy:
+            raise
         except BaseException as error:
             self._roll_back()
             unavailable = _as_unavailable(error)
             if isinstance(unavailable, LedgerUnavailable) or len(verbs) == 1:
                 return [unavailable] * len(verbs)
-        # One of them can't be done (a text that no file can hold, say): the others are not to blame, and run one by one.
-        return [answer for verb in verbs for answer in self._run_group([verb])]
+        # One of them can't be done (a text that no file can hold, say): the others are not to blame.
+        return [self._run_alone(verb) for verb in verbs]
+
+    def _run_alone(self, verb: Callable[[Desk], Any]) -> Any:
+        """With its commit, here: it is rare."""
+        try:
+            return self._commit(self._run_group([verb]))[0]
+        except _Busy as busy:  # those before it are committed: they are not to be called again
+            return _unavailable(busy)
 
     def _run_together(self, verbs: Sequence[Callable[[Desk], Any]]) -> list[Any]:
         answers: list[Any] = []
-        desk = self._desk = self._desk or _open(self._path)
-        desk.begin(self._clock)
+        desk = self._begun()
         for verb in verbs:
             try:
                 answers.append(verb(desk))
             except GossamerError as refusal:  # it was refused before it changed anything
                 answers.append(refusal)
-        desk.commit()
+        desk.written()
+        return answers
+
+    def _begun(self) -> Desk:
+        """The desk, with a transaction opened."""
+        try:
+            self._desk = self._desk or _open(self._path)
+            self._desk.begin(self._clock)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & _PRIMARY == sqlite3.SQLITE_BUSY:
+                raise _Busy from error
+            raise
+        return self._desk
+
+    def _commit(self, answers: Sequence[Any]) -> Sequence[Any]:
+        """In the ledger's thread. The same answers, once they are durable; else what to raise instead of each."""
+        try:
+            if self._desk is not None and self._desk.sql.in_transaction:  # else each was committed alone, or none could be run
+                self._desk.commit()
+        except BaseException as error:
+            self._roll_back()
+            return [_as_unavailable(error)] * len(answers)
         return answers
 
     def _roll_back(self) -> None:
@@ -286,8 +341,19 @@ class SqliteLedger:
         return await self._run(reading.refused)
 
 
+class _Busy(Exception):
+    """Another process is writing to the file."""
+
+
+def _unavailable(busy: _Busy) -> LedgerUnavailable:
+    return LedgerUnavailable(f"the ledger's file can't be used now: {busy.__cause__}")
+
+
+_PRIMARY = 0xFF  #: SQLite's codes have their kind in the lowest byte
+
+
 def _open(path: Path) -> Desk:
-    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, cached_statements=256)
+    connection = sqlite3.connect(path, timeout=0, isolation_level=None, cached_statements=256, check_same_thread=False)
     connection.execute("PRAGMA journal_mode = WAL")
     # FULL: a commit is on the disk when it is answered. With groups of calls it costs next to nothing.
     connection.execute("PRAGMA synchronous = FULL")

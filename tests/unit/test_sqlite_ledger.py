@@ -1,7 +1,9 @@
 """The SQLite ledger's front: groups of calls, one durable commit each, and what happens when the file can't be written."""
 
 import asyncio
+import itertools
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -10,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from adapters.embedded.ledger import SqliteLedger
+from adapters.embedded.ledger import SqliteLedger, _Busy
 from adapters.embedded.verbs.desk import Desk
 from gossamer.clock import ManualClock
 from gossamer.errors import Fenced, LedgerUnavailable
@@ -100,6 +102,28 @@ async def test_another_process_may_stop_the_crawl(ledger: SqliteLedger, tmp_path
     await other.close()
 
     assert (await ledger.renew(seat)).status is CrawlStatus.DRAINING
+    assert (await ledger.counts()).open == 1
+
+
+async def test_a_file_that_is_taken_amid_such_a_group_fails_only_those_that_are_not_written(
+    ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unwritable = Url(UrlId(bytes(16)), "http://a.example/\udce4", "a.example")
+    begun, calls = ledger._begun, itertools.count()
+
+    def taken_by_another_at_last() -> Desk:
+        if next(calls) == 3:  # all together, then one by one: the last of them
+            raise _Busy from sqlite3.OperationalError("database is locked")
+        return begun()
+
+    monkeypatch.setattr(ledger, "_begun", taken_by_another_at_last)
+    before, refused, late = await asyncio.gather(
+        ledger.add([url(1)]), ledger.add([unwritable]), ledger.add([url(2)]), return_exceptions=True
+    )
+
+    assert before == [url(1)]
+    assert isinstance(refused, UnicodeEncodeError)
+    assert isinstance(late, LedgerUnavailable)
     assert (await ledger.counts()).open == 1
 
 

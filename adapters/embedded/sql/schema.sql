@@ -92,17 +92,23 @@ CREATE TABLE IF NOT EXISTS worker (
 );
 
 -- The content index. An entry is there while its URL is FETCHING, and stays if the page is stored.
+-- In the order of their coming, since they are wide: among one another they would each be written on a page of their own.
 CREATE TABLE IF NOT EXISTS content (
-    n         INTEGER PRIMARY KEY REFERENCES url (n),
+    place     INTEGER PRIMARY KEY,
+    n         INTEGER NOT NULL UNIQUE REFERENCES url (n),
     exact     BLOB NOT NULL UNIQUE,
     signature BLOB NOT NULL,
-    bands     BLOB NOT NULL                 -- the keys, as a JSON list, so that withdrawal finds them
+    bands     TEXT NOT NULL                 -- the keys, as a JSON list (base64)
 );
 CREATE TABLE IF NOT EXISTS band (
-    key BLOB NOT NULL,
+    key TEXT NOT NULL,                      -- as in that list
     n   INTEGER NOT NULL REFERENCES content (n),
     PRIMARY KEY (key, n)
 ) WITHOUT ROWID;
+-- Pages whose bands are not in `band` yet.
+CREATE TABLE IF NOT EXISTS unfiled (
+    n INTEGER PRIMARY KEY REFERENCES content (n)
+);
 
 CREATE TABLE IF NOT EXISTS outlinks (
     place INTEGER PRIMARY KEY,              -- the order in which pages were stored

@@ -42,4 +42,4 @@ def rank(desk: Desk, urls: Sequence[tuple[UrlId, int]]) -> None:
 
 def outlinks(desk: Desk, after: int, most: int) -> list[tuple[int, UrlId, bytes]]:
     select = "SELECT o.place, u.id, o.links FROM outlinks o JOIN url u USING (n) WHERE o.place > ? ORDER BY o.place LIMIT ?"
-    return desk.sql.execute(select, (after, most)).fetchall()
+    return desk.written().execute(select, (after, most)).fetchall()

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
+from adapters.embedded.verbs.bands import Bands
 from gossamer.clock import Clock
 from gossamer.errors import Fenced, NoCrawl
 from gossamer.ids import Epoch, UrlId, WorkerId
@@ -28,6 +29,7 @@ from gossamer.states import State
 DOMAINS_KEPT: Final = 20_000
 URLS_KEPT: Final = 10_000
 KNOWN_KEPT: Final = 100_000
+REFUSALS_KEPT: Final = 3_000
 
 
 class Crawl(msgspec.Struct, kw_only=True):
@@ -127,6 +129,8 @@ class _Changed:
 
     crawl: bool = False
     urls: dict[int, UrlRow] = field(default_factory=dict)
+    closed: dict[int, tuple[UrlRow, Outcome, str, bytes]] = field(default_factory=dict)  #: with outcome, reason and facts
+    stored: list[tuple[int, bytes | None]] = field(default_factory=list)  #: pages, with their links if these are kept
     domains: dict[int, DomainRow] = field(default_factory=dict)
     sites: dict[str, SiteRow] = field(default_factory=dict)
     workers: dict[int, WorkerRow] = field(default_factory=dict)
@@ -148,7 +152,10 @@ _SAVE_URL = """
 UPDATE url SET state = ?, worker = ?, priority = ?, suspect = ?, deaths = ?, pardoned = ?, deferrals = ?, changed_at = ?
 WHERE n = ?
 """
-_CLOSE_URL = "UPDATE url SET outcome = ?, reason = ?, facts = ? WHERE n = ?"
+_CLOSE_URL = f"""
+UPDATE url SET state = {State.CLOSED.value}, worker = ?, priority = ?, suspect = ?, deaths = ?, pardoned = ?, deferrals = ?,
+    changed_at = ?, outcome = ?, reason = ?, facts = ? WHERE n = ?
+"""
 _SAVE_DOMAIN = """
 UPDATE domain SET owner = ?, owner_until = ?, out = ?, parked = ?, busy = ?, next_at = ?, delay_s = ?, not_before = ?,
     due_at = ?, failures = ?, rests = ?, stored = ?, closed = ?, begun = ? WHERE n = ?
@@ -177,6 +184,8 @@ class Desk:
         self._domain_ns: dict[str, int] = {}
         self._sites: dict[str, SiteRow] = {}
         self._known: dict[UrlId, None] = {}
+        self._shown: set[tuple[str, str]] = set()  # of refused links, those that were shown lately
+        self.bands: Final = Bands(connection)
         self._version = self._data_version()
 
     # --- One group of verbs ---
@@ -203,6 +212,7 @@ class Desk:
 
     def commit(self) -> None:
         self.written()
+        self.bands.file()
         self.sql.execute("COMMIT")
         if len(self._urls) > URLS_KEPT:
             self._urls.clear()
@@ -220,17 +230,34 @@ class Desk:
         """Everything is to be read from the file again."""
         self._changed = _Changed()
         self._crawl = self._workers = self._scope = None
-        for kept in (self._urls, self._domains, self._domain_ns, self._sites, self._known):
+        for kept in (self._urls, self._domains, self._domain_ns, self._sites, self._known, self._shown):
             kept.clear()
+        self.bands.tidy()
 
     def written(self) -> sqlite3.Connection:
         """Writes back what was changed, so that a query sees it; the connection, for that query."""
-        changed = self._changed
+        changed, now = self._changed, self.now
+        if changed.closed:
+            for n in changed.closed:
+                changed.urls.pop(n, None)
+            self.sql.executemany(
+                _CLOSE_URL,
+                [
+                    (u.worker, u.priority, u.suspect, u.deaths, u.pardoned, u.deferrals, now, outcome, reason, facts, u.n)
+                    for u, outcome, reason, facts in changed.closed.values()
+                ],
+            )
+            changed.closed.clear()
+        if changed.stored:
+            self.sql.executemany("INSERT INTO page (n) VALUES (?)", [(n,) for n, _ in changed.stored])
+            kept = [(n, links) for n, links in changed.stored if links is not None]
+            self.sql.executemany("INSERT INTO outlinks (n, links) VALUES (?, ?)", kept)
+            changed.stored.clear()
         if changed.urls:
             self.sql.executemany(
                 _SAVE_URL,
                 [
-                    (u.state, u.worker, u.priority, u.suspect, u.deaths, u.pardoned, u.deferrals, self.now, u.n)
+                    (u.state, u.worker, u.priority, u.suspect, u.deaths, u.pardoned, u.deferrals, now, u.n)
                     for u in changed.urls.values()
                 ],
             )
@@ -361,9 +388,13 @@ class Desk:
     def close(self, url: UrlRow, outcome: Outcome, reason: str, facts: Facts | None = None) -> None:
         """Notes how a URL ended that was moved to CLOSED."""
         assert url.state is State.CLOSED
-        self.sql.execute(_CLOSE_URL, (outcome, reason, _NO_FACTS if facts is None else _encode(facts), url.n))
+        self._changed.closed[url.n] = (url, outcome, reason, _NO_FACTS if facts is None else _encode(facts))
         outcomes = self.books.outcomes
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
+
+    def store(self, url: UrlRow, links: bytes | None) -> None:
+        """Enters the page of a URL, and the ids of its links, one behind another, if they are to be kept."""
+        self._changed.stored.append((url.n, links))
 
     def unknown(self, ids: set[UrlId]) -> set[UrlId]:
         """Those of the ids that the ledger doesn't have."""
@@ -395,6 +426,16 @@ class Desk:
         if len(self._known) > KNOWN_KEPT:
             for id in list(islice(self._known, len(self._known) - KNOWN_KEPT * 3 // 4)):
                 del self._known[id]
+
+    def show_refused(self, reasons: Iterable[tuple[str, str]]) -> None:
+        """Examples of links that were refused: reason and URL. What a site has on every page is shown once."""
+        new = set(reasons) - self._shown
+        if new:
+            self.sql.executemany("INSERT OR IGNORE INTO refusal (reason, url) VALUES (?, ?)", sorted(new))
+            self.sql.execute("DELETE FROM refusal WHERE place <= (SELECT max(place) FROM refusal) - ?", (REFUSALS_KEPT,))
+            if len(self._shown) > REFUSALS_KEPT:
+                self._shown.clear()
+            self._shown |= new
 
     # --- Domains ---
 

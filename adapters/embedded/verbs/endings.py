@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from adapters.embedded.verbs import budgets
 from adapters.embedded.verbs.desk import Crawl, Desk, UrlRow
@@ -11,8 +10,6 @@ from gossamer.messages import Link, Url
 from gossamer.outcomes import CrawlOutcome, Outcome
 from gossamer.records import Closing, CrawlStatus, Deferral, PassedUp, Refused, Seat
 from gossamer.states import State
-
-REFUSALS_KEPT: Final = 3_000
 
 
 def finish(desk: Desk, seat: Seat, closings: Sequence[Closing]) -> list[Url]:
@@ -105,10 +102,7 @@ def _finish(desk: Desk, url: UrlRow, closing: Closing) -> None:
     if stored:
         desk.books.stored += 1
         desk.change(desk.domain(url.domain)).stored += 1
-        desk.sql.execute("INSERT INTO page (n) VALUES (?)", (url.n,))
-        if desk.crawl.rules.keep_outlinks:
-            links = b"".join([link.id for link in closing.links])
-            desk.sql.execute("INSERT INTO outlinks (n, links) VALUES (?, ?)", (url.n, links))
+        desk.store(url, b"".join([link.id for link in closing.links]) if desk.crawl.rules.keep_outlinks else None)
     if closing.scope_host is not None:
         desk.widen_scope((closing.scope_host,), closing.sites)
     if closing.refused:
@@ -163,7 +157,4 @@ def _note_refused(desk: Desk, refused: Sequence[Refused]) -> None:
     counts = desk.books.refused
     for one in refused:
         counts[one.reason] = counts.get(one.reason, 0) + one.count
-    desk.sql.executemany(
-        "INSERT OR IGNORE INTO refusal (reason, url) VALUES (?, ?)", [(one.reason, one.example) for one in refused]
-    )
-    desk.sql.execute("DELETE FROM refusal WHERE place <= (SELECT max(place) FROM refusal) - ?", (REFUSALS_KEPT,))
+    desk.show_refused((one.reason, one.example) for one in refused)

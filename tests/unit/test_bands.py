@@ -1,0 +1,127 @@
+"""The band index that is written behind: what is found is the same, wherever an entry is at the time."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.embedded.verbs import bands
+from adapters.embedded.verbs.bands import Bands
+
+MOST = 3
+
+
+class Index:
+    """The bands of a file, with the content entries that they stand in."""
+
+    def __init__(self, path: str) -> None:
+        self.sql = sqlite3.connect(path, isolation_level=None)
+        self.sql.executescript(files("adapters.embedded").joinpath("sql/schema.sql").read_text())
+        self.bands = Bands(self.sql)
+
+    def enter(self, n: int, keys: list[bytes]) -> None:
+        values = (n, str(n), self.bands.enter(n, keys))
+        self.sql.execute("INSERT INTO content (n, exact, signature, bands) VALUES (?, ?, '', ?)", values)
+
+    def withdraw(self, n: int) -> None:
+        (entered,) = self.sql.execute("DELETE FROM content WHERE n = ? RETURNING bands", (n,)).fetchone()
+        self.bands.withdraw(n, entered)
+
+    def rows(self, table: str) -> int:
+        count: int = self.sql.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+        return count
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
+    monkeypatch.setattr(bands, "UNFILED_MAX", 4)
+    opened = Index(str(tmp_path / "ledger.sqlite"))
+    yield opened
+    opened.sql.close()
+
+
+def test_few_are_not_filed_and_found_all_the_same(index: Index) -> None:
+    index.enter(1, [b"a", b"b"])
+    index.bands.file()
+
+    assert (index.rows("band"), index.rows("unfiled")) == (0, 1)
+    assert index.bands.sharing([b"b"], MOST) == {1}
+
+
+def test_enough_are_filed_at_once(index: Index) -> None:
+    for n in range(1, 5):
+        index.enter(n, [b"a", bytes([n])])
+    index.bands.file()
+
+    assert (index.rows("band"), index.rows("unfiled")) == (8, 0)
+    assert index.bands.sharing([b"\x02"], MOST) == {2}
+
+
+def test_of_a_band_that_many_share_only_the_newest_are_looked_at(index: Index) -> None:
+    for n in range(1, 5):
+        index.enter(n, [b"a"])
+    index.bands.file()
+    for n in range(5, 8):
+        index.enter(n, [b"a"])
+
+    assert index.bands.sharing([b"a"], 2) == {3, 4, 6, 7}
+
+
+def test_a_page_without_bands_is_never_unfiled(index: Index) -> None:
+    index.enter(1, [])
+
+    assert index.rows("unfiled") == 0
+
+
+def test_what_was_not_filed_is_there_when_the_file_is_opened_again(index: Index, tmp_path: Path) -> None:
+    index.enter(1, [b"a"])
+
+    again = Index(str(tmp_path / "ledger.sqlite"))
+    assert again.bands.sharing([b"a"], MOST) == {1}
+    again.sql.close()
+
+
+def test_what_is_withdrawn_before_anything_was_looked_up_is_not_found(index: Index, tmp_path: Path) -> None:
+    index.enter(1, [b"a"])
+    index.enter(2, [b"a"])
+
+    again = Index(str(tmp_path / "ledger.sqlite"))
+    again.withdraw(1)
+
+    assert again.bands.sharing([b"a"], MOST) == {2}
+    again.sql.close()
+
+
+KEYS = st.lists(st.sampled_from([b"a", b"b", b"\0", b"\xff\xfe"]), max_size=3)
+STEPS = st.lists(
+    st.one_of(st.tuples(st.just("enter"), KEYS), st.tuples(st.sampled_from(["withdraw", "file", "tidy"]), st.just([])))
+)
+
+
+@given(STEPS)
+@settings(deadline=None)
+def test_it_finds_what_a_plain_index_would(steps: list[tuple[str, list[bytes]]]) -> None:
+    index, plain, at = Index(":memory:"), dict[int, set[bytes]](), 0
+    with pytest.MonkeyPatch.context() as patch, closing(index.sql):
+        patch.setattr(bands, "UNFILED_MAX", 2)
+        for step, keys in steps:
+            match step:
+                case "enter":
+                    at += 1
+                    index.enter(at, keys)
+                    plain[at] = set(keys)
+                case "withdraw" if plain:
+                    n = min(plain)
+                    index.withdraw(n)
+                    del plain[n]
+                case "file":
+                    index.bands.file()
+                case "tidy":
+                    index.bands.tidy()
+            for key in (b"a", b"b", b"\0", b"\xff\xfe"):
+                assert index.bands.sharing([key], 1000) == {n for n, keys_of in plain.items() if key in keys_of}
