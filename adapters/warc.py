@@ -9,6 +9,7 @@ Must not know: where segments lie, or how they are named.
 import hashlib
 import re
 import uuid
+import zlib
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
@@ -33,10 +34,15 @@ ESCAPED: Final = "X-Crawler-Escaped"
 _GZIP: Final = 31  # wbits: a gzip header and trailer, and the largest window
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
+_NO_CODINGS: Final = frozenset({"", "identity"})
 _PRINTABLE: Final = "".join(map(chr, range(0x21, 0x7F)))
 _REASONS: Final = {status.value: status.phrase for status in HTTPStatus}
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _TEXT: Final = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+#: Lines that `_header` leaves as they are.
+_PLAIN_LINES: Final = re.compile(
+    r"(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]++: (?:[!-~\xa1-\xff]++(?:[\t \x80-\xa0]++[!-~\xa1-\xff]++)*+)?\r\n)*+"
+).fullmatch
 
 
 def write(segment: str, captures: Sequence[Capture]) -> tuple[bytes, list[BlobRef]]:
@@ -44,11 +50,17 @@ def write(segment: str, captures: Sequence[Capture]) -> tuple[bytes, list[BlobRe
     members, refs, offset = [], [], 0
     for capture in captures:
         sha256 = hashlib.sha256(capture.body).digest()
-        member = isal_zlib.compress(_record(capture, sha256), LEVEL, _GZIP)
+        record = _record(capture, sha256)
+        # What came compressed can't be made any smaller, and to try takes eight times as long; heads are a twentieth of it.
+        member = zlib.compress(record, 0, _GZIP) if _is_encoded(capture) else isal_zlib.compress(record, LEVEL, _GZIP)
         members.append(member)
         refs.append(BlobRef(segment, offset, len(member), sha256))
         offset += len(member)
     return b"".join(members), refs
+
+
+def _is_encoded(capture: Capture) -> bool:
+    return any(name.lower() == "content-encoding" and value.lower() not in _NO_CODINGS for name, value in capture.headers)
 
 
 def read(member: bytes, sha256: bytes) -> Capture:
@@ -84,18 +96,23 @@ def _record(capture: Capture, sha256: bytes) -> bytes:
 
 def _http_head(capture: Capture) -> tuple[bytes, bool]:
     """The status line and the headers up to the empty line, and whether all of them found room."""
-    lines = [f"HTTP/1.1 {capture.status:03d} {_REASONS.get(capture.status, '')}\r\n"]
-    room = HEAD_BYTES_MAX
-    for name, value in capture.headers:
-        if name.lower() in TRANSFER_HEADERS:
-            continue
+    status = f"HTTP/1.1 {capture.status:03d} {_REASONS.get(capture.status, '')}\r\n"
+    length = f"Content-Length: {len(capture.body)}\r\n\r\n"
+    headers = [header for header in capture.headers if header[0].lower() not in TRANSFER_HEADERS]
+    # Most heads are plain, which is seen at once. As many lines as headers, since a value must not be able to write one; and as
+    # many colons besides those in values, since a name must not be able to write a value.
+    text = "".join([f"{name}: {value}\r\n" for name, value in headers])
+    is_plain = text.count("\n") == text.count(":") - sum([value.count(":") for _, value in headers]) == len(headers)
+    if is_plain and len(text) <= HEAD_BYTES_MAX and _PLAIN_LINES(text) and ESCAPED not in text:
+        return f"{status}{text}{length}".encode("latin-1"), True
+    lines, room = [status], HEAD_BYTES_MAX
+    for name, value in headers:
         line = _header(name, value)
         room -= len(line)
         if room < 0:
             break
         lines.append(line)
-    lines.append(f"Content-Length: {len(capture.body)}\r\n\r\n")
-    return "".join(lines).encode("latin-1"), room >= 0
+    return "".join([*lines, length]).encode("latin-1"), room >= 0
 
 
 def _header(name: str, value: str) -> str:

@@ -6,9 +6,11 @@ wants to know whether a server is there at all, at a start or for a health check
 
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
+
+import msgspec
+from msgspec import field
 
 from adapters.patience import patient
 from gossamer.clock import Clock
@@ -32,8 +34,7 @@ async def _nothing_to_sweep() -> Sequence[CrawlId]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Ports:
+class Ports(msgspec.Struct, frozen=True):
     """What one crawl stands on."""
 
     broker: Broker
@@ -94,8 +95,7 @@ def _blobs_root(folder: Path, crawl: CrawlId) -> Path:
 # --- Distributed ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Servers:
+class Servers(msgspec.Struct, frozen=True):
     """Where the servers are, with what opens them. Never shown."""
 
     rabbitmq_url: str

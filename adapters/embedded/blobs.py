@@ -24,7 +24,8 @@ from gossamer.ids import CrawlId
 from gossamer.pauses import lacks_room
 from gossamer.ports.blobs import BlobRef, Capture, Copy
 
-#: One may wait for the disk while another packs. Threads of our own: in the event loop's a hung module would hold up the store.
+#: One segment may wait for the disk while another is read. Threads of our own: in the event loop's a hung module would hold up the
+#: store.
 THREADS: Final = 2
 
 _LEFTOVER: Final = re.compile(rf"\.{NAME.pattern}\.part")
@@ -53,13 +54,10 @@ class DirectoryBlobs:
         if not captures:
             return []
         name = await self._names.next()
-
-        def pack_and_store() -> list[BlobRef]:
-            data, refs = warc.write(name, captures)
-            _store(self._path(name), data)
-            return refs
-
-        return await self._in_thread(pack_and_store)
+        # Packed here: in a thread it would fight over Python's lock with the loop at each page.
+        data, refs = warc.write(name, captures)
+        await self._in_thread(lambda: _store(self._path(name), data))
+        return refs
 
     async def get(self, ref: BlobRef) -> Capture | None:
         def fetch_and_unpack() -> Capture | None:

@@ -341,3 +341,35 @@ class TestReading:
 
         assert abs(once.fetched_at - fetched_at) <= 0.000_001
         assert twice.fetched_at == once.fetched_at
+
+
+@pytest.mark.parametrize(("coding", "is_smaller"), [("identity", True), ("", True), ("gzip", False)])
+def test_what_came_plain_is_compressed_whatever_it_says(coding: str, is_smaller: bool) -> None:
+    page = replace(capture(1), body=b"<p>a page " * 1_000, headers=(("Content-Encoding", coding),))
+
+    segment, _ = warc.write("name", [page])
+
+    assert (len(segment) < len(page.body)) == is_smaller
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param((("A", "b\r\nC: d"),), id="a line in a value"),
+        pytest.param((("A", "b\r\n\r\n"), ("C", "d")), id="the head's end in a value"),
+        pytest.param((("A", "b\n"), ("C", "d")), id="the end of a line"),
+        pytest.param((("A", " b"), ("C", "d\t")), id="blanks around"),
+        pytest.param((("A", "\xa0b"), ("A", "\x85")), id="blanks to some"),
+        pytest.param((("", "b"), ("A b", "c"), ("A", "")), id="names that are none, and no value"),
+        pytest.param(((warc.ESCAPED, "A=b"), ("X", warc.ESCAPED)), id="the name of ours"),
+        pytest.param((("A: b", "c"), ("D", "e: f: g")), id="a value in a name"),
+        pytest.param((("Transfer-Encoding: chunked", "x"),), id="another header in a name"),
+        pytest.param(tuple((f"X-{number}", "y" * 500) for number in range(80)), id="more than find room"),
+    ],
+)
+def test_no_header_can_be_taken_for_another(headers: tuple[tuple[str, str], ...]) -> None:
+    segment, (ref,) = warc.write("name", [replace(capture(1), headers=headers)])
+
+    back = warc.read(segment, ref.sha256).headers
+    assert back == headers[: len(back)]
+    assert len(back) == len(headers) or sum(len(name) + len(value) for name, value in headers) > warc.HEAD_BYTES_MAX
