@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from itertools import product
 from string import hexdigits
-from typing import Final
+from typing import Final, NamedTuple
 
 from ada_url import join_url, normalize_url
 
@@ -93,6 +93,23 @@ def sites_of(names: Iterable[str], registrable: Callable[[str], str]) -> dict[st
     return {name: site for name in names if (site := registrable(name)) != name}
 
 
+class Base(NamedTuple):
+    """What a page's links are relative to."""
+
+    url: str
+    site: str
+    path: str
+    query: str  #: with its mark
+    folder: str  #: the path up to its last slash; empty if it begins with two: relative to it, nothing is plain
+
+    @classmethod
+    def of(cls, url: str) -> "Base":
+        """Of a requested URL."""
+        slash = url.index("/", 8)
+        path, mark, query = url[slash:].partition("?")
+        return cls(url, url[:slash], path, mark + query, "" if path.startswith("//") else path[: path.rindex("/") + 1])
+
+
 class Finder:
     """Resolves links. What is the same for all links to a site is remembered: 1,024 of them, and then all are forgotten."""
 
@@ -103,20 +120,60 @@ class Finder:
 
     def resolve(self, base: str, href: str) -> Link:
         """What `href` links to on a page at `base`. Raises `UrlError`."""
-        return self._link(_read(href, base, self._length_max))
-
-    def _link(self, url: str) -> Link:
+        url = _read(href, base, self._length_max)
         slash = url.index("/", 8)
-        site = url[:slash]
+        return self.link(url[:slash], url[slash:])
+
+    def place(self, base: Base, href: str) -> tuple[str, str] | None:
+        """Site and path of a link in which there is nothing that a browser would read otherwise than it stands there.
+
+        None if there is. Most are like that, and to be sure of it takes a fourth of the time that the whole of the standard does.
+        The path, with its query, begins with one slash. Only refusals may differ: blanks at the ends of a link do not count as its
+        length here, and nothing in a fragment is refused.
+        """
+        found = _PLAIN(href)
+        if found is None:
+            href = href.strip(_BLANKS).partition("#")[0]
+            if (found := _PLAIN(href)) is None:
+                return None
+        if "%" in href and "%2e" in href.lower():  # a dot, and so perhaps a step up
+            return None
+        named, steps = found.groups()
+        if named is None:
+            site, path = base.site, _path(base, href, steps)
+        else:
+            site, path = named if named[0] == "h" else base.site[: base.site.index("/")] + named, href[len(named) :]
+            if site not in self._sites:  # those are spelled as a browser spells them
+                return None
+        return None if path is None or len(site) + len(path) > self._length_max else (site, path)
+
+    def link(self, site: str, path: str) -> Link:
+        """To a requested URL of these two. Raises `UrlError` if it is a site that nobody can have."""
         known = self._sites.get(site)
         if known is None:
             _check_site(site)
-            known = _site_identity(site), domain_of(url, self._registrable)
+            known = _site_identity(site), domain_of(f"{site}/", self._registrable)
             if len(self._sites) >= SITES_KEPT:
                 self._sites.clear()
             self._sites[site] = known
-        identity = known[0] + _rest_identity(url[slash:])
-        return Link(url_id(identity), url, known[1], *family_of(identity))
+        identity = known[0] + _rest_identity(path)
+        return Link(url_id(identity), site + path, known[1], *family_of(identity))
+
+
+def _path(base: Base, href: str, steps: str) -> str | None:
+    """Where a plain link without a site leads on the page's own. `steps`: what it begins with that stays or steps up."""
+    if href.startswith("/"):
+        return href
+    if not base.folder:
+        return None
+    if not href or href[0] == "?":
+        path = base.path + (href or base.query)
+        return None if _PLAIN(path) is None else path
+    folder = base.folder
+    for _ in range(steps.count("..")):
+        folder = folder[: folder.rfind("/", 0, -1) + 1] or "/"
+    path = folder + href[len(steps) :]
+    return None if path.startswith("//") else path
 
 
 def _read(text: str, base: str | None, length_max: int) -> str:
@@ -209,6 +266,15 @@ def _query_identity(query: str) -> str:
 
 
 _SCHEMES: Final = ("http://", "https://")
+
+#: Behind a site, from the root, or from the page's folder or one above it: plain segments, none of which begins with a dot, and a
+#: plain query. A name before a colon is no segment: it would be a scheme.
+_PLAIN: Final = re.compile(
+    r"(?:((?:https?:)?+//[a-z0-9.:-]++)(?=/)|(?!//)((?:\./)?+(?:\.\./)*+)(?![^/?:]*+:))"
+    r"/?+(?:[A-Za-z0-9_~!$&'()*+,;=@:%-][A-Za-z0-9_.~!$&'()*+,;=@:%-]*+/?+)*+(?:\?[A-Za-z0-9_.~!$&()*+,;=@:%/?-]*+)?+"
+).fullmatch
+#: What URL parsers take off at either end (URL Standard, section 4.4).
+_BLANKS: Final = "".join(map(chr, range(0x21)))
 
 _ESCAPE: Final = re.compile(r"%(?:[0-9A-Fa-f]{2})?")
 _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")  # RFC 3986, section 2.3

@@ -42,11 +42,18 @@ class Hand:
         self.drop(url)
 
     async def request_is_over(self, url: Url, visit: Visit) -> Visit:
-        """Lets the domain go on while this URL is read and stored, if another of its URLs waits; what is left to settle."""
+        """Lets the domain go on while this URL is read and stored, if another of its URLs waits; what is left to settle.
+
+        Without a delay the next one may come to the gate before the answer to this: ledgers keep the order of calls, and may do
+        both in one go. With one it would come too early by as long as this call waits for its turn.
+        """
         if not self._agenda.waits_for(url.domain):
             return visit
+        rest_s = _rest_s(visit)
+        if not rest_s:
+            self._disengage(url, rest_s)
         await self._gate.leave(url, visit)
-        self._disengage(url, _rest_s(visit))
+        self._disengage(url, rest_s)
         return Visit()
 
     async def close(self, url: Url, closing: Closing) -> None:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+import msgspec
+
 from gossamer.crash import step
 from gossamer.errors import UrlError
 from gossamer.ids import UrlId
@@ -23,17 +25,18 @@ from gossamer.ports.ledger import Ledger
 from gossamer.records import Refused
 from gossamer.settings import Links as Limits
 from gossamer.settings import Nofollow, Scope
-from gossamer.urls import Finder, host_of, origin_of, requested
+from gossamer.urls import Base, Finder, host_of, origin_of, requested
 from services.worker.addresses import Network, url_refusal
 from services.worker.charsets import CODECS, UTF_8, UTF_16
 from services.worker.parse import Parsed
 from services.worker.read import Reading
 
-#: Sites whose links are remembered, how many of each, and how long ones: some 50 MB at most. Navigation is short; a page may well
-#: have a thousand links as long as URLs can be.
-SITES_KEPT: Final = 64
-LINKS_KEPT: Final = 1024
+#: Sites whose links are remembered, how many of all together, and how long ones: some 40 MB at most. Navigation is short; a page
+#: may well have a thousand links as long as URLs can be.
+SITES_KEPT: Final = 4096
+LINKS_KEPT: Final = 65_536
 LINK_LENGTH_KEPT: Final = 200
+URL_LENGTH_KEPT: Final = 2 * LINK_LENGTH_KEPT
 #: Origins of which it is remembered whether they may be asked.
 ORIGINS_KEPT: Final = 4096
 
@@ -76,13 +79,12 @@ FILE_ENDINGS: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Followable:
+class Followable(msgspec.Struct, frozen=True):
     """What a page links to."""
 
     links: Sequence[Link]  #: worth knowing, each identity once, in the page's order
     refused: Sequence[Refused]  #: how many were not, and why
-    found: tuple[str, ...]  #: all URLs that it links to, followed or not: what a module is shown
+    found: tuple[str, ...]  #: all URLs that it links to, followed or not, if somebody wants them: what a module is shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +102,11 @@ class LinkRules:
     sitemaps: bool = False
 
 
-#: By href: its link, and why it is not followed ("" if it may be). None: it is no link at all.
-_Known = dict[str, tuple[Link | None, str]]
+#: A link, and why it is not followed ("" if it may be). None: it is no link at all.
+_Verdict = tuple[Link | None, str]
+#: Of one site, by where on it a link leads, and by a link as it stands there if that means the same on all of its pages. The two
+#: can't be taken for one another: a path that begins with one slash means itself, and everything else is no plain path.
+_Known = dict[str, _Verdict]
 
 
 class LinkReader:
@@ -114,11 +119,17 @@ class LinkReader:
         url_refusal: Callable[[str], str | None],
         registrable: Callable[[str], str],
         by_domain: bool = False,
+        tells_all: bool = True,
     ) -> None:
-        """`url_refusal`: why an origin is not asked. `by_domain`: the unit of politeness is the registered domain, not the host."""
+        """`url_refusal`: why an origin is not asked. `by_domain`: the unit of politeness is the registered domain, not the host.
+
+        `tells_all`: somebody wants to know of all links.
+        """
+        self._tells_all = tells_all
         self._rules, self._url_refusal, self._registrable = rules, url_refusal, registrable
         self._finder = Finder(registrable if by_domain else None, length_max=rules.max_url_length)
-        self._sites: dict[str, _Known] = {}  # by origin
+        self._sites: dict[str, _Known] = {}  # by origin, the longest unused first
+        self._kept = 0  # links, of all of them
         self._origins: dict[str, str] = {}  # why not; "": it may be asked
         self._scope: frozenset[str] = frozenset()
 
@@ -130,6 +141,7 @@ class LinkReader:
         if names != self._scope:
             self._scope = frozenset(names)
             self._sites.clear()
+            self._kept = 0
             self._origins.clear()
 
     def followable(
@@ -147,8 +159,8 @@ class LinkReader:
 
         `of_sitemaps`: they lead to sitemaps.
         """
-        base = self._base(url, parsed.base)
-        known = self._site(origin_of(base))
+        base = Base.of(self._base(url, parsed.base))
+        known = self._site(base.site)
         hrefs, marked = self._hrefs(parsed, charset)
         of_page = self._page_refusal(depth + of_sitemaps, nofollow)  # a sitemap whose own links are too deep is of no use
         links: dict[UrlId, Link] = {}
@@ -156,16 +168,16 @@ class LinkReader:
         refused: dict[str, list[str]] = {}
         for href in hrefs:
             if of_sitemaps:
-                link, reason = self._judged(base, href, is_sitemap=True)
+                link, reason = self._judged(base.url, href, is_sitemap=True)
             else:
-                link, reason = known.get(href) or self._verdict(known, base, href)
+                link, reason = known.get(href) or self._verdict(base, href)
             if link is None:
                 refused.setdefault(reason, []).append(href)
                 continue
-            found[link.url] = None
-            reason = reason or of_page or (NOFOLLOW if href in marked else "")
-            if reason:
-                refused.setdefault(reason, []).append(link.url)
+            if self._tells_all:
+                found[link.url] = None
+            if reason or of_page or href in marked:
+                refused.setdefault(reason or of_page or NOFOLLOW, []).append(link.url)
             elif link.id not in links:
                 links[link.id] = link
         links.pop(id, None)
@@ -206,7 +218,7 @@ class LinkReader:
         if known is None:
             known = {}
             if len(self._sites) >= SITES_KEPT:
-                del self._sites[next(iter(self._sites))]
+                self._forget()
         self._sites[origin] = known
         return known
 
@@ -225,28 +237,45 @@ class LinkReader:
         max_depth = self._rules.max_depth
         return "" if max_depth is None or depth < max_depth else TOO_DEEP
 
-    def _verdict(self, known: _Known, base: str, href: str) -> tuple[Link | None, str]:
-        """What a link means that was not found as it stands there; remembered if that does not depend on this one page."""
-        if _SAME_ON_EVERY_PAGE(href):
-            key = href
-        elif _SAME_IN_A_FOLDER(href):
-            key = base.partition("?")[0].rpartition("/")[0] + "/" + href
+    def _verdict(self, base: Base, href: str) -> _Verdict:
+        """What a link means that is not known as it stands there; remembered if that does not depend on this one page.
+
+        What is plain is remembered by where it leads to, whatever page links to it, and in whatever way.
+        """
+        place = self._finder.place(base, href)
+        if place is None:
+            site, key = base.site, href
+            verdict = self._judged(base.url, href)
+            if not _SAME_ON_EVERY_PAGE(href):
+                return verdict
+        else:
+            site, key = place
+            known = self._site(site)
             if key in known:
                 return known[key]
-        else:
-            return self._judged(base, href)
-        verdict = self._judged(base, href)
-        if len(key) <= LINK_LENGTH_KEPT:
-            if len(known) >= LINKS_KEPT:
-                known.clear()  # what is still on every page is soon back
+            verdict = self._verdict_on(self._finder.link(site, key))
+        link, _ = verdict
+        if len(key) <= LINK_LENGTH_KEPT and (link is None or len(link.url) <= URL_LENGTH_KEPT):
+            if self._kept >= LINKS_KEPT:
+                self._forget()
+            known = self._site(site)
+            self._kept += key not in known
             known[key] = verdict
         return verdict
 
-    def _judged(self, base: str, href: str, *, is_sitemap: bool = False) -> tuple[Link | None, str]:
+    def _forget(self) -> None:
+        """The longest unused site. If that is the one whose page is being read: what is still on every page is soon back."""
+        origin = next(iter(self._sites))
+        self._kept -= len(self._sites.pop(origin))
+
+    def _judged(self, base: str, href: str, *, is_sitemap: bool = False) -> _Verdict:
         try:
             link = self._finder.resolve(base, href)
         except UrlError as refused:
             return None, str(refused)
+        return self._verdict_on(link, is_sitemap=is_sitemap)
+
+    def _verdict_on(self, link: Link, *, is_sitemap: bool = False) -> _Verdict:
         return link, self._origin_refusal(origin_of(link.url)) or self.shape_refusal(link.url, is_sitemap=is_sitemap)
 
     def _origin_refusal(self, origin: str) -> str:
@@ -305,9 +334,7 @@ def _ending(url: str) -> str:
 _NONE: Final[frozenset[str]] = frozenset()
 
 #: Does not depend on the page's own path. `http:x` would: on an http page a browser takes it for `x`.
-_SAME_ON_EVERY_PAGE: Final = re.compile(r"/|https?://|mailto:|tel:|javascript:", re.I).match
-#: Is relative to the folder that the page is in: with that in front of it, it is a URL and means the same.
-_SAME_IN_A_FOLDER: Final = re.compile(r"[^\0- :/?#\\][^:/?#\\]*+(?:[/?#]|\Z)").match
+_SAME_ON_EVERY_PAGE: Final = re.compile(r"/|https?://|(?!https?:)[a-z][a-z0-9+.-]*+:", re.I | re.A).match
 
 
 def _examples(reason: str, urls: Sequence[str]) -> list[Refused]:
@@ -378,10 +405,13 @@ class Links:
         registrable: Callable[[str], str],
         *,
         by_domain: bool,
+        tells_all: bool = True,
     ) -> None:
         self._ledger, self._scope, self._scope_hosts = ledger, limits.scope, 0
         refusal = partial(url_refusal, allowed=allowed_nets)
-        self._reader = LinkReader(rules_of(limits), url_refusal=refusal, registrable=registrable, by_domain=by_domain)
+        self._reader = LinkReader(
+            rules_of(limits), url_refusal=refusal, registrable=registrable, by_domain=by_domain, tells_all=tells_all
+        )
 
     async def widen(self, scope_hosts: int) -> None:
         """The gate says how many hosts are in scope: only when that has changed a look into the ledger is worth it."""
@@ -390,8 +420,9 @@ class Links:
 
     async def _widen(self) -> None:
         hosts = (await self._ledger.crawl()).scope
-        self._reader.widen(hosts)
-        self._scope_hosts = len(hosts)
+        if len(hosts) >= self._scope_hosts:  # it only grows: an answer with fewer was overtaken by another
+            self._reader.widen(hosts)
+            self._scope_hosts = len(hosts)
 
     @step("worker.links")
     def followable(self, url: Url, page: Reading) -> Followable:

@@ -1,8 +1,13 @@
 """Links: which are followed, which are not and why, and that knowing a site changes nothing but the time it takes."""
 
+import asyncio
+import random
 import re
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +15,7 @@ from hypothesis import strategies as st
 from bench import synthweb
 from gossamer.messages import Link
 from gossamer.records import Refused
+from gossamer.settings import Links as Limits
 from gossamer.settings import Nofollow, Scope
 from gossamer.urls import identity, requested, url_id
 from services.role.registrable import registrable
@@ -21,6 +27,7 @@ from services.worker.links import (
     Followable,
     LinkReader,
     LinkRules,
+    Links,
     in_charset,
     repeats,
 )
@@ -40,7 +47,7 @@ def reader(rules: LinkRules = RULES, *, scope: tuple[str, ...] = (), by_domain: 
 
 
 def page_with(*hrefs: str, base: str | None = None, nofollow: tuple[str, ...] = (), refresh: str | None = None) -> Parsed:
-    return replace(parse(""), hrefs=hrefs, base=base, nofollow=frozenset(nofollow), refresh=refresh)
+    return msgspec.structs.replace(parse(""), hrefs=hrefs, base=base, nofollow=frozenset(nofollow), refresh=refresh)
 
 
 def read(parsed: Parsed, at: LinkReader | None = None, url: str = PAGE, **facts: object) -> Followable:
@@ -338,6 +345,7 @@ PIECES = [
     ".",
     "x:y",
     "javascript:",
+    *["ı:x", "http\u017f://site.test/x", "\u212a://a/b", "/a//b?\u00e9", "/a//b?%E9"],
 ]
 HREFS = st.lists(st.sampled_from(PIECES), max_size=4).map("".join) | st.text(max_size=12)
 SITES = st.sampled_from(
@@ -397,12 +405,26 @@ def test_memory_is_bounded() -> None:
         read(page_with("/x"), at, url=f"http://site{number}.test/")
     for number in range(LINKS_KEPT + 10):
         read(page_with(f"/{number}"), at)
+        assert at._kept <= LINKS_KEPT
     long = f"/{'x' * 2_000}"
     assert [link.url for link in read(page_with(long), at).links] == [f"http://site.test{long}"]
 
-    assert len(at._sites) == SITES_KEPT
-    assert max(map(len, at._sites.values())) <= LINKS_KEPT
+    assert len(at._sites) <= SITES_KEPT
+    assert sum(map(len, at._sites.values())) == at._kept
     assert max(len(href) for known in at._sites.values() for href in known) <= LINK_LENGTH_KEPT
+
+
+def test_a_memory_that_is_full_all_the_time_counts_what_it_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.worker.links.LINKS_KEPT", 12)
+    monkeypatch.setattr("services.worker.links.SITES_KEPT", 3)
+    at, rng = reader(), random.Random(5)
+    for _ in range(2_000):
+        # In windows-1252 the last two are one.
+        hrefs = rng.choices(["/a//b", "/a//c?x", "mailto:a", "http://other.test/", "d", "../e", "/a//b?\u00e9", "/a//b?%E9"], k=6)
+        parsed = msgspec.structs.replace(page_with(*dict.fromkeys(hrefs)), refresh=rng.choice([None, "/a//b"]))
+        read(parsed, at, url=f"http://site{rng.randrange(5)}.test/{rng.randrange(3)}/", charset="windows-1252")
+
+        assert sum(map(len, at._sites.values())) == at._kept <= 12
 
 
 def test_every_link_of_the_synthetic_web_is_read_as_it_is_meant() -> None:
@@ -473,3 +495,28 @@ def test_a_sitemap_that_has_moved_is_followed_where_sitemaps_are_read() -> None:
     assert isinstance(moved, Link)
     assert reading.redirect_target("http://site.test/sitemap.xml", "/x.pdf") == "file type"
     assert not_reading.redirect_target("http://site.test/sitemap.xml", "/sitemap_index.xml") == "file type"
+
+
+async def test_an_answer_about_the_scope_that_was_overtaken_changes_nothing() -> None:
+    class Ledger:
+        """Answers the first question last."""
+
+        def __init__(self) -> None:
+            self.hosts = [("a.test",), ("a.test", "b.test")]
+            self.first_may_go = asyncio.Event()
+
+        async def crawl(self) -> object:
+            hosts, self.hosts = self.hosts[0], self.hosts[1:]
+            if self.hosts:
+                await self.first_may_go.wait()
+            return SimpleNamespace(scope=hosts)
+
+    ledger = Ledger()
+    links = Links(cast(Any, ledger), Limits(scope=Scope.HOST), (), str, by_domain=False)
+    first = asyncio.create_task(links.widen(1))
+    await asyncio.sleep(0)
+    await links.widen(2)
+    ledger.first_may_go.set()
+    await first
+
+    assert links._reader.is_in_scope("b.test")

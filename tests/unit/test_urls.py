@@ -12,7 +12,7 @@ from gossamer.errors import UrlError
 from gossamer.ids import URL_ID_BYTES
 from gossamer.messages import Link
 from gossamer.tracking import MAYBE_SESSIONS, SESSION_PREFIXES, SESSIONS, TRACKING, TRACKING_PREFIXES
-from gossamer.urls import SITES_KEPT, Finder, domain_of, family_of, host_of, identity, origin_of, requested, url_id
+from gossamer.urls import SITES_KEPT, Base, Finder, domain_of, family_of, host_of, identity, origin_of, requested, url_id
 
 PAGE = "http://base.test/dir/page?q=1"
 
@@ -202,6 +202,62 @@ def test_whatever_the_fragment_the_same_is_requested(url: str, fragment: str) ->
     bare = url.partition("#")[0] + "#"
 
     assert requested(bare + fragment) == requested(bare)
+
+
+PLAIN_PARTS = st.sampled_from(
+    [
+        *"/.~-_?=&:# ;,@'()[%\\\t",
+        *["//", "./", "../", "..", "a", "B0", "x.html", "%41", "%2e", "%2E%2e", "%zz", "é"],
+        *["http:", "https:", "mailto:", "https://known.test", "//known.test", "https://KNOWN.test", "https://other.test"],
+    ]
+)
+BASES = st.sampled_from(
+    [
+        *["http://base.test/", "http://base.test/dir/page?q=1", "https://known.test/a/b/c/", "http://base.test/a%41é/b?c"],
+        *["http://base.test//a/b", "http://base.test/a//b/c", "http://base.test//", "http://base.test/a/(x)/;y?''"],
+    ]
+)
+
+
+def placed(base: str, href: str) -> str | None:
+    finder = Finder()
+    for site in ("https://known.test/", "http://known.test/"):
+        finder.resolve(PAGE, site)
+    place = finder.place(Base.of(requested(base)), href)
+    return None if place is None else "".join(place)
+
+
+@given(BASES, st.lists(PLAIN_PARTS, max_size=7).map("".join))
+@example("http://base.test/", "../../a")
+@example("http://base.test//a/b", "../c")
+@example("http://base.test/a//b/c", "../../../d")
+@example("http://base.test/dir/page?q=1", "?r#s")
+@example("http://base.test/dir/page?q=1", "#")
+@example("http://base.test/dir/page?q=1", "..//a")
+@example("http://base.test/dir/page?q=1", "x:y")
+@example("http://base.test/dir/page?q=1", "../x:y")
+@example("http://base.test/dir/page?q=1", "/x:y")
+@example("http://base.test/dir/page?q=1", "a/%2e%2E/b")
+@example("http://base.test/dir/page?q=1", "/a #b")
+@example("http://base.test/dir/page?q=1", "?'")
+@example("http://base.test/dir/page?q=1", "https://known.test")
+@settings(max_examples=2000, deadline=None)
+def test_a_link_that_is_taken_for_plain_is_read_as_the_standard_says(base: str, href: str) -> None:
+    plain = placed(base, href)
+
+    assert plain is None or plain == requested(href, requested(base))
+    assert plain is None or not Base.of(plain).path.startswith("//")
+
+
+@pytest.mark.parametrize(
+    "href",
+    [
+        *["/", "/a/b", "/a/b.html?x=1", "next.html", "sub/next", "https://known.test/a?b=c", "//known.test/a", "", "#top"],
+        *["../up.html", "../../up/", "./here", "?page=2", "/wiki/Talk:A_(b),_c!", "/a/%C3%A9#part", " /a\n"],
+    ],
+)
+def test_ordinary_links_are_taken_for_plain(href: str) -> None:
+    assert placed(PAGE, href) == requested(href, PAGE)
 
 
 @settings(deadline=None)
