@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 from isal import isal_zlib
 
 from gossamer.outcomes import Outcome
@@ -31,14 +32,14 @@ GZIP_HEAD_BYTES_MAX: Final = 4096
 PRESCAN_BYTES: Final = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(msgspec.Struct, frozen=True):
     """A body that can be read."""
 
     html: str
     raw: bytes  #: the body without its content coding: what its sha256 is of
     charset: str  #: by its name in the Encoding Standard
     checksum_bad: bool = False
+    utf8: bytes | None = None  #: what `html` would be encoded to, if it came as that
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +249,8 @@ def _read(raw: bytes, label: Label, checksum_bad: bool) -> Decoded | Undecodable
         return Undecodable(Outcome.NO_CONTENT, "a blank body")
     if "\0" in html:
         html = html.replace("\0", "\ufffd")
-    return Decoded(html, raw, charset, checksum_bad)
+    utf8 = text if charset == UTF_8 and "\ufffd" not in html else None  # else a byte of it may have been none of a character
+    return Decoded(html, raw, charset, checksum_bad, utf8)
 
 
 def _charset(raw: bytes, label: Label) -> tuple[str | None, bytes]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 
+import msgspec
 import pycurl
 
 from gossamer.clock import Clock
@@ -51,8 +52,7 @@ CONNECT_TIMEOUT_S: Final = 10.0
 CONNECTIONS_MAX: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """What to ask for, and how much of it to take."""
 
     url: str  #: in its requested form
@@ -63,8 +63,7 @@ class Request:
     sitemaps: bool = False  #: a sitemap will do as well as a page
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """A whole message. What its status means is for the caller."""
 
     status: int

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from ipaddress import ip_network
 from pathlib import Path
+from typing import Final
 
 from gossamer import __version__
 from gossamer.clock import Clock
@@ -17,9 +18,10 @@ from gossamer.ports.blobs import Blobs
 from gossamer.ports.broker import Broker
 from gossamer.ports.ledger import Ledger
 from gossamer.settings import DuplicateLinks, Politeness, Settings
+from gossamer.together import Together
 from services.worker.addresses import Network
 from services.worker.agenda import Agenda
-from services.worker.download import Downloader
+from services.worker.download import Answer, Downloader
 from services.worker.errands import Errands
 from services.worker.fetch import Fetching
 from services.worker.finish import Finish
@@ -31,7 +33,7 @@ from services.worker.links import Links
 from services.worker.named_sitemaps import NamedSitemaps
 from services.worker.permission import Permission
 from services.worker.plugins import Loaded
-from services.worker.read import Reader
+from services.worker.read import Reader, Reading, Unreadable
 from services.worker.requests import Requests
 from services.worker.resolve import Resolver
 from services.worker.showing import Showing
@@ -40,6 +42,11 @@ from services.worker.store import Store
 from services.worker.visit import Visitor
 from services.worker.walk import Steps
 from services.worker.worker import Worker
+
+#: Pages. More don't fit into a processor's caches, and the loop has others to serve.
+READ_AT_ONCE: Final = 16
+#: How long a page waits for others that are on their way.
+READ_LINGER_S: Final = 0.002
 
 
 @dataclass
@@ -76,10 +83,40 @@ class Equipment:
     pauses: Pauses
 
     @cached_property
-    def sketch(self) -> Sketcher | None:
-        """None: pages are twins only if they are equal."""
-        threshold = self.settings.fetching.similarity
-        return None if threshold is None else Sketcher(threshold)
+    def read(self) -> Together[Answer, Reading | Unreadable]:
+        """What arrives at about the same time is read together."""
+        settings = self.settings
+        threshold = settings.fetching.similarity
+        reader = Reader(
+            settings.budgets.max_page_bytes,
+            settings.links.max_links,
+            settings.links.sitemaps,
+            text=self._wants_pages,
+            sketch=None if threshold is None else Sketcher(threshold),  # pages are twins only if they are equal
+        )
+
+        async def read_all(answers: Sequence[Answer]) -> list[Reading | Unreadable]:
+            return reader(answers)
+
+        return Together(read_all, most=READ_AT_ONCE, linger_s=READ_LINGER_S, clock=self.clock)
+
+    @cached_property
+    def links(self) -> Links:
+        settings = self.settings
+        nets, wanted = allowed_nets(settings), self._wants_pages
+        return Links(self.ledger, settings.links, nets, self.registrable, by_domain=self._by_domain, tells_all=wanted)
+
+    @property
+    def _wants_pages(self) -> bool:
+        return any(each.cls.wants_pages for each in self.modules)
+
+    @property
+    def _by_domain(self) -> bool:
+        return self.settings.manners.politeness is Politeness.DOMAIN
+
+    @cached_property
+    def store(self) -> Store:
+        return Store(self.blobs, self.clock)
 
     @asynccontextmanager
     async def __call__(self, lease: Lease, agenda: Agenda, noted: Noted) -> AsyncIterator[Steps]:
@@ -102,15 +139,14 @@ class Equipment:
         gate = Gate(self.ledger, seat)
         finish = Finish(self.ledger, seat, self.broker, visitor.flush_with_room, self.registrable)
         hand = Hand(self.ledger, seat, agenda, gate, finish, clock)
-        by_domain = settings.manners.politeness is Politeness.DOMAIN
-        links = Links(self.ledger, settings.links, allowed_nets(settings), self.registrable, by_domain=by_domain)
+        links = self.links
         permission = Permission(
             self.ledger,
             gate,
             requests,
             clock,
             allowed_nets(settings),
-            Errands(self.ledger, seat, finish.announce, self.registrable, by_domain=by_domain),
+            Errands(self.ledger, seat, finish.announce, self.registrable, by_domain=self._by_domain),
             max_crawl_delay_s=settings.manners.max_crawl_delay_s,
             robots_wait_s=settings.patience.robots_wait_s,
             sitemaps=NamedSitemaps(self.ledger, seat, links, finish.announce) if settings.links.sitemaps else None,
@@ -125,21 +161,15 @@ class Equipment:
                     hand,
                     self.ledger,
                     requests,
-                    Reader(
-                        settings.budgets.max_page_bytes,
-                        settings.links.max_links,
-                        settings.links.sitemaps,
-                        text=visitor.wants_pages,
-                        main=self.sketch is not None,
-                    ),
+                    self.read,
                     links,
                     clock,
                     permission.leave_alone,
                     max_hops=settings.links.max_hops,
                     max_deferrals=settings.patience.max_deferrals,
                 ),
-                judge=Judge(self.ledger, seat, clock, self.sketch),
-                store=Store(self.blobs, clock),
+                judge=Judge(self.ledger, seat, clock),
+                store=self.store,
                 show=Showing(visitor, clock),
                 links=links,
                 follows_duplicates=settings.fetching.duplicate_links is DuplicateLinks.FOLLOW,

@@ -10,12 +10,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from gossamer.answers import Dropped, Go, Wait
 from gossamer.clock import Clock
 from gossamer.messages import Link, Url
 from gossamer.outcomes import Outcome
 from gossamer.ports.ledger import Ledger
 from gossamer.records import Closing, Facts, Visit
+from gossamer.together import Together
 from gossamer.urls import host_of
 from services.worker.download import Answer, Trouble
 from services.worker.gate import Gate
@@ -23,7 +26,7 @@ from services.worker.hand import Hand
 from services.worker.links import Links
 from services.worker.meaning import IsEnd, IsNotNow, IsPage, IsRedirect, Meaning, meaning
 from services.worker.pacing import retry_after_s
-from services.worker.read import Reader, Reading
+from services.worker.read import Reading, Unreadable
 from services.worker.requests import Requests
 
 #: A pause that a server asks for is waited out in the worker's hand up to this, and beyond it in the ledger's.
@@ -36,8 +39,7 @@ REASON_LENGTH_MAX: Final = 500
 LATER: Final = frozenset({429, 503})
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(msgspec.Struct, frozen=True):
     """A page is there, and read; its request is over and not yet settled."""
 
     answer: Answer
@@ -90,7 +92,7 @@ class Fetching:
         hand: Hand,
         ledger: Ledger,
         requests: Requests,
-        read: Reader,
+        read: Together[Answer, Reading | Unreadable],
         links: Links,
         clock: Clock,
         leave_alone: Callable[[Url, str], Awaitable[None]],
@@ -106,12 +108,16 @@ class Fetching:
     async def __call__(self, url: Url, go: Go) -> Fate:
         asked, hop, retried = url.url, url.hop, False
         while True:
-            result, visit = await self._requests.page(url, asked, go)
+            self._read.one_comes()
+            try:
+                result, visit = await self._requests.page(url, asked, go)
+            finally:
+                self._read.one_came()
             pause_s: float | None = None
             match _meaning(result):
                 case IsPage():
                     assert isinstance(result, Answer)
-                    page = self._read(result)
+                    page = await self._read(result)
                     if isinstance(page, Reading):
                         return Fetched(result, page, visit)
                     if retried or not page.again:

@@ -186,13 +186,13 @@ class _Scan:
         in_comment = in_second = False
         while (mark := _RAW["script"](self.html, position)) is not None:
             position = mark.end()
-            match mark.lastgroup:
-                case "begin":
+            match mark[0][:4]:
+                case "<!--":
                     in_comment = True
                     position -= 2  # `<!-->` is a whole comment
-                case "end":
+                case "-->":
                     in_comment = in_second = False
-                case "second":
+                case tag if tag[1] != "/":  # <script, and not </script
                     in_second = in_comment
                 case _ if in_second:
                     in_second = False
@@ -439,12 +439,11 @@ _ATTRIBUTES: Final = re.compile(rf"[{_WS}/]*+{_ATTRIBUTE}").findall
 _CDATA: Final = re.compile(r"<!\[CDATA\[[^<]*+").sub
 
 _RAW: Final = {
-    name: re.compile(rf"</(?i:{name})(?=[{_WS}/>])").search
+    name: re.compile(rf"</(?ai:{name})(?=[{_WS}/>])").search
     for name in ("iframe", "noembed", "noframes", "plaintext", "style", "textarea", "title", "xmp")
 } | {
-    "script": re.compile(
-        rf"(?P<begin><!--)|(?P<end>-->)|(?P<second><(?i:script)(?=[{_WS}/>]))|(?P<first></(?i:script)(?=[{_WS}/>]))"
-    ).search
+    # Each of these begins with a character as it stands, and not with a group: so all other characters are passed over at once.
+    "script": re.compile(rf"<!--|-->|<(?ai:script)(?=[{_WS}/>])|</(?ai:script)(?=[{_WS}/>])").search
 }
 
 
@@ -461,7 +460,7 @@ _ROOT: Final = _names("html head body")
 _FOREIGN: Final = _names("svg math")
 _HEADINGS: Final = _names("h1 h2 h3 h4 h5 h6")
 _FORMATTING: Final = _names("a b big code em font i nobr s small strike strong tt u")
-_FORMATTING_TAGS: Final = re.compile(rf"<(?:b|big|code|em|font|i|s|small|strike|strong|tt|u)[{_WS}/>]", re.I).findall
+_FORMATTING_TAGS: Final = re.compile(rf"<(?:b|big|code|em|font|i|s|small|strike|strong|tt|u)[{_WS}/>]", re.I | re.A).findall
 _VOID: Final = _names("area base basefont bgsound br col embed frame hr image img input keygen link meta param source track wbr")
 #: Not even in SVG, which they end.
 _NEVER_OPEN: Final = _names("br embed hr img meta")

@@ -34,8 +34,8 @@ class _Watch:
     """A socket that curl waits for."""
 
     wanted: int  # curl's POLL_ bits
-    counted_from: int  # bytes that had come before: a connection serves many
     reads: int = 0
+    counted_from: int | None = None  # bytes that had come when they were first counted: a connection serves many
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,10 @@ class Multi:
         self._flights: dict[pycurl.Curl, _Flight] = {}
         self._watches: dict[int, _Watch] = {}
         self._connections_max = connections_max
+        self._sockets = _Sockets()
         self._released: dict[int, int] = {}  # local port → descriptor of a connection that curl keeps, or has closed since
-        self._timer: asyncio.Handle | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_due = False  # curl is to be called at the end of this turn of the loop
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_MAXCONNECTS, connections_max)
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
@@ -86,27 +88,17 @@ class Multi:
         a second, and believes the others.
         """
         fd = self._released.pop(local_port, None)
-        if fd is None or _local_port(fd) != local_port:
-            return False
-        borrowed = socket.socket(socket.AF_INET, socket.SOCK_STREAM, fileno=fd)
-        try:
-            borrowed.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-            return False
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        finally:
-            borrowed.detach()
+        return fd is not None and self._sockets.local_port(fd) == local_port and self._sockets.is_quiet(fd)
 
     def close(self) -> None:
         """Closes every connection. Whoever is still waiting for a transfer is cancelled."""
-        self._on_timer(-1)
         for curl, flight in self._flights.items():
             self._multi.remove_handle(curl)
             flight.ended.cancel()
         self._flights.clear()
         self._multi.close()
+        self._cancel_timer()
+        self._sockets.give_back()
 
     # --- What curl asks for ---
 
@@ -119,7 +111,7 @@ class Multi:
                 self._release(fd)
                 wanted = pycurl.POLL_NONE
             elif watch is None:
-                self._watches[fd] = _Watch(wanted, _bytes_received(fd))
+                self._watches[fd] = _Watch(wanted)
             else:
                 watch.wanted = wanted
             if (had ^ wanted) & pycurl.POLL_IN:
@@ -136,23 +128,39 @@ class Multi:
             self._fail(error)
 
     def _release(self, fd: int) -> None:
-        if (port := _local_port(fd)) is not None:
+        if (port := self._sockets.local_port(fd)) is not None:
             self._released.pop(port, None)
             self._released[port] = fd
             if len(self._released) > 2 * self._connections_max:  # of most of which curl has closed the connection
                 del self._released[next(iter(self._released))]
 
     def _on_timer(self, ms: int) -> None:
+        """Never acted upon at once: curl calls this from inside its own functions, and may not be called back there."""
+        if ms == 0:
+            if not self._is_due:
+                self._is_due = True
+                self._loop.call_soon(self._on_due)
+        elif ms > 0:
+            at = self._loop.time() + ms / 1000
+            # One that ends too soon does no harm, since curl then tells the time that is left. To set it back each time would.
+            if self._timer is None or self._timer.when() > at:
+                self._cancel_timer()
+                self._timer = self._loop.call_at(at, self._on_time)
+
+    def _cancel_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        # Never acted upon at once: curl calls this from inside its own functions, and may not be called back there.
-        if ms == 0:
-            self._timer = self._loop.call_soon(self._act, pycurl.SOCKET_TIMEOUT, 0)
-        elif ms > 0:
-            self._timer = self._loop.call_later(ms / 1000, self._act, pycurl.SOCKET_TIMEOUT, 0)
 
     # --- What the loop tells ---
+
+    def _on_due(self) -> None:
+        self._is_due = False
+        self._act(pycurl.SOCKET_TIMEOUT, 0)
+
+    def _on_time(self) -> None:
+        self._timer = None
+        self._act(pycurl.SOCKET_TIMEOUT, 0)
 
     def _readable(self, fd: int) -> None:
         self._act(fd, pycurl.CSELECT_IN)
@@ -179,7 +187,10 @@ class Multi:
                 _settle(self._flights[curl].ended, Ended(code, words))
 
     def _count(self, fd: int, watch: _Watch) -> None:
-        received = _bytes_received(fd)
+        received = self._sockets.bytes_received(fd)
+        if watch.counted_from is None:
+            watch.counted_from = received
+            return
         for curl, flight in self._flights.items():
             if received - watch.counted_from > flight.wire_bytes_max and curl.getinfo(pycurl.ACTIVESOCKET) == fd:
                 _settle(flight.ended, Ended(CUT, "much more came over the wire than a body"))
@@ -195,34 +206,54 @@ def _settle(ended: asyncio.Future[Ended], how: Ended) -> None:
         ended.set_result(how)
 
 
-def _local_port(fd: int) -> int | None:
-    """None for what is no socket: curl wakes itself up with one of those."""
-    try:
-        borrowed = socket.socket(socket.AF_INET, socket.SOCK_STREAM, fileno=fd)
-    except OSError:
-        return None
-    try:
-        port: int = borrowed.getsockname()[1]
-        return port
-    except OSError:
-        return None
-    finally:
-        borrowed.detach()
+class _Sockets:
+    """curl's sockets, to be asked what it does not tell. One object for each descriptor, whichever connection has it now."""
 
+    def __init__(self) -> None:
+        self._borrowed: dict[int, socket.socket] = {}
 
-def _bytes_received(fd: int) -> int:
-    """On this connection so far, by the kernel's count. Elsewhere than on Linux nobody counts, and the deadline has to do."""
-    if sys.platform != "linux":
-        return 0
-    try:
-        borrowed = socket.socket(socket.AF_INET, socket.SOCK_STREAM, fileno=fd)
-    except OSError:
-        return 0
-    try:
-        info = borrowed.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RECEIVED.stop)
-    finally:
-        borrowed.detach()
-    return int.from_bytes(info[_RECEIVED], sys.byteorder)
+    def local_port(self, fd: int) -> int | None:
+        """None for what is no socket of the network: curl wakes itself up with one of those."""
+        try:
+            port: int = self._socket(fd).getsockname()[1]  # at the same place in all families
+            return port
+        except (OSError, IndexError):
+            return None
+
+    def is_quiet(self, fd: int) -> bool:
+        """Whether there is nothing to be read, nor an end to be seen."""
+        try:
+            self._socket(fd).recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+            return False
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    def bytes_received(self, fd: int) -> int:
+        """On its connection so far, by the kernel's count. Elsewhere than on Linux nobody counts, and the deadline has to do."""
+        if sys.platform != "linux":
+            return 0
+        try:
+            info = self._socket(fd).getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RECEIVED.stop)
+        except OSError:
+            return 0
+        return int.from_bytes(info[_RECEIVED], sys.byteorder)
+
+    def give_back(self) -> None:
+        """They are not ours to close."""
+        for each in self._borrowed.values():
+            each.detach()
+        self._borrowed.clear()
+
+    def __del__(self) -> None:
+        self.give_back()  # or Python would close them
+
+    def _socket(self, fd: int) -> socket.socket:
+        borrowed = self._borrowed.get(fd)
+        if borrowed is None:
+            borrowed = self._borrowed[fd] = socket.socket(socket.AF_INET, socket.SOCK_STREAM, fileno=fd)
+        return borrowed
 
 
 #: tcpi_bytes_received in the kernel's `struct tcp_info`.

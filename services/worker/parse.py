@@ -14,9 +14,9 @@ Knows: HTML. Must not know: the page's URL, so links are as they stand in it; wh
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 TITLE_LENGTH_MAX: Final = 500
@@ -25,8 +25,7 @@ TITLE_LENGTH_MAX: Final = 500
 REFRESH_DELAY_MAX_S: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(msgspec.Struct, frozen=True):
     """A page as its markup gives it."""
 
     title: str
@@ -40,10 +39,11 @@ class Parsed:
     robots: frozenset[str]  #: the directives of <meta name=robots>, and of those for our own name
 
 
-def parse(html: str, *, max_links: int = 1000, agent: str = "gossamer", text: bool = True, main: bool = True) -> Parsed:
+def parse(html: str | bytes, *, max_links: int = 1000, agent: str = "gossamer", text: bool = True, main: bool = True) -> Parsed:
     """Reads a page that the guard let through. Broken markup is repaired as browsers do; no text makes it fail.
 
-    `agent` is our product token, in lower case. `text`, `main`: whether these are wanted; they cost as much as all the rest.
+    Bytes are UTF-8. `agent` is our product token, in lower case. `text`, `main`: whether these are wanted; they cost as much as
+    all the rest.
     """
     tree = LexborHTMLParser(html)
     in_math: frozenset[int] | None = None

@@ -93,11 +93,13 @@ class Permission:
     @step("worker.robots")
     async def ask(self, url: Url) -> Denied | Wait | Dropped | None:
         """None: it may be asked for. *Wait* and *dropped* are the gate's, which robots.txt had to pass."""
-        if (refused := _refusal(url.url, self._allowed_nets)) is not None:
-            return refused
         sent = is_errand(url.url)
         place = url.url if sent else origin_of(url.url)
-        known = self._remembered(place) or await self._from_ledger(url, place) or await self._fetched(url, place)
+        known: Known | Wait | Dropped | None = self._remembered(place)
+        if known is None:
+            if (refused := _refusal(url.url, self._allowed_nets)) is not None:  # its place is, and was not asked
+                return refused
+            known = await self._from_ledger(url, place) or await self._fetched(url, place)
         if isinstance(known, Wait | Dropped):
             return known
         if sent:

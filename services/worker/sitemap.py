@@ -142,7 +142,7 @@ def _character(found: re.Match[str]) -> str:
 
 # --- Plain text ---
 
-_URL: Final = re.compile(r"https?://[^\s<>\"]++", re.I).fullmatch
+_URL: Final = re.compile(r"(?ai:https?)://[^\s<>\"]++").fullmatch
 
 
 def _is_list(text: str, *, whole: bool) -> bool:

@@ -18,6 +18,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,12 +40,16 @@ BAND_KEY_BYTES: Final = 8
 PIECE_BYTES: Final = 1 << 16
 
 Hashes = NDArray[np.uint64]
+Shingles = NDArray[np.uint32]
 
 
-@dataclass(frozen=True, slots=True)
-class Sketch:
+class Sketch(msgspec.Struct, frozen=True):
     signature: bytes = b""  #: 256 values of four bytes; empty for a page that is too short to be compared
     bands: tuple[bytes, ...] = ()  #: keys, of which two pages that are alike enough share one, nearly for certain
+
+
+#: Of a page that is too short to be compared, or that nobody wants to compare.
+NO_SKETCH: Final = Sketch()
 
 
 class Sketcher:
@@ -56,12 +61,14 @@ class Sketcher:
     def __call__(self, text: str) -> Sketch:
         words = word_hashes(text)
         if len(words) < SHINGLES_MIN + SHINGLE_WORDS - 1:
-            return _TOO_SHORT
-        shingles = np.sort(_shingles(words))
-        if 1 + np.count_nonzero(shingles[1:] != shingles[:-1]) < SHINGLES_MIN:
-            return _TOO_SHORT
-        signature = _signature(shingles).tobytes()
-        return Sketch(signature, self._banding.keys(signature))
+            return NO_SKETCH
+        shingles = _shingles(words)
+        signature = _signature(shingles)
+        # As many shingles as bins that hold one of their own, at least: only where these are few must the shingles be counted.
+        if np.count_nonzero(signature >> _BIN_SHIFT == _BIN_NUMBERS) < SHINGLES_MIN and len(np.unique(shingles)) < SHINGLES_MIN:
+            return NO_SKETCH
+        told = signature.astype(_VALUE).tobytes()
+        return Sketch(told, self._banding.keys(told))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +113,21 @@ def word_hashes(text: str) -> Hashes:
     A word never becomes an object: the text is hashed as a whole, as a polynomial of its bytes, and a word's hash is what the
     polynomial gains along it, taken back to where all words begin.
     """
-    encoded = _encoded(text.lower())
-    if _MAYBE_UNSPACED(encoded):
-        encoded = _encoded(_UNSPACED(_spaced, text.lower()))
-    return np.concatenate([_hashes(np.frombuffer(piece, np.uint8)) for piece in _pieces(encoded)])
+    try:
+        latin = text.encode("latin-1")
+    except UnicodeEncodeError:
+        encoded = _encoded(text.lower())
+        if _MAYBE_UNSPACED(encoded):
+            encoded = _encoded(_UNSPACED(_spaced, text.lower()))
+    else:
+        # Python keeps such a text in this form, so this takes half as long.
+        encoded = b"\0%b\0" % latin.translate(_LOWER).decode("latin-1").encode()
+    hashes = [_hashes(np.frombuffer(piece, np.uint8)) for piece in _pieces(encoded)]
+    return hashes[0] if len(hashes) == 1 else np.concatenate(hashes)
 
 
 def _encoded(text: str) -> bytes:
-    """With one kind of blank, and one at either end."""
+    """With zeros for blanks, which so count for nothing, and one at either end."""
     return f" {text} ".replace("\xa0", " ").encode(errors="replace").translate(_BLANKS)
 
 
@@ -121,7 +135,7 @@ def _pieces(text: bytes) -> Iterator[bytes]:
     """Cut at blanks, as long as words are shorter than pieces; each has one at either end."""
     start = 0
     while len(text) - start > PIECE_BYTES:
-        end = text.rfind(b" ", start, start + PIECE_BYTES)
+        end = text.rfind(b"\0", start, start + PIECE_BYTES)
         end = end if end > start else start + PIECE_BYTES - 1
         yield text[start : end + 1]
         start = end
@@ -129,12 +143,12 @@ def _pieces(text: bytes) -> Iterator[bytes]:
 
 
 def _hashes(text: NDArray[np.uint8]) -> Hashes:
-    is_letter = text != _BLANK
-    blanks = np.flatnonzero(~is_letter)
-    sums: Hashes = np.cumsum(_POWERS[: len(text)] * text * is_letter, dtype=np.uint64)
+    blanks = (text == 0).nonzero()[0]
+    sums: Hashes = (_POWERS[: len(text)] * text).cumsum(dtype=np.uint64)
     at = sums[blanks]
     words = (at[1:] - at[:-1]) * _BACK[blanks[:-1]]
-    return words[np.diff(blanks) > 1]
+    told: Hashes = words[blanks[1:] - blanks[:-1] > 1]
+    return told
 
 
 #: Thai, Lao, Burmese, Khmer; kana; Chinese characters and their extensions. In runs: one at a time takes ten times as long.
@@ -150,13 +164,29 @@ def _spaced(run: re.Match[str]) -> str:
     return f" {' '.join(run[0])} "
 
 
-def _shingles(words: Hashes) -> Hashes:
-    """A hash for each five words in a row."""
-    count = len(words) - SHINGLE_WORDS + 1
-    mixed = words[:count] * _FACTORS[0]
-    for place in range(1, SHINGLE_WORDS):
-        mixed += words[place : place + count] * _FACTORS[place]
-    return _mixed(mixed)
+def _shingles(words: Hashes) -> Shingles:
+    """A hash for each five words in a row: the upper half of a sum that depends on their order, with all its bits stirred."""
+    sums: Hashes = np.correlate(words, _FACTORS, "valid")
+    sums ^= sums >> _HALF
+    sums *= _STIR
+    return (sums >> _HALF).astype(np.uint32)
+
+
+def _signature(shingles: Shingles) -> Shingles:
+    """The least of each bin, or what stands in for it; a shingle's first bits are its bin."""
+    values = np.full(BINS, _EMPTY)
+    np.minimum.at(values, shingles >> _BIN_SHIFT, shingles)
+    empty = (values == _EMPTY).nonzero()[0]
+    if len(empty):
+        found = _first_of(values[_SOME_OTHER_BINS[empty]])
+        values[empty] = found if np.count_nonzero(found == _EMPTY) == 0 else _first_of(values[_OTHER_BINS[empty]])
+    return values
+
+
+def _first_of(others: Shingles) -> Shingles:
+    """In each row the first that is not empty, if there is one."""
+    first: Shingles = others[np.arange(len(others)), (others != _EMPTY).argmax(axis=1)]
+    return first
 
 
 def _mixed(values: Hashes) -> Hashes:
@@ -166,31 +196,27 @@ def _mixed(values: Hashes) -> Hashes:
     return values ^ (values >> np.uint64(31))
 
 
-def _signature(shingles: Hashes) -> NDArray[np.uint32]:
-    """Of shingles in order: the first bits are the bin, so the first shingle at or behind a bin's beginning is the least of it."""
-    first = np.searchsorted(shingles, _BIN_STARTS)
-    least = shingles[np.minimum(first, len(shingles) - 1)]
-    filled = (least >> _BIN_SHIFT == _BIN_NUMBERS) & (first < len(shingles))
-    values = least.astype(_VALUE)  # its last bits
-    empty = np.flatnonzero(~filled)
-    if len(empty):
-        others = _OTHER_BINS[empty]
-        values[empty] = values[others[np.arange(len(empty)), filled[others].argmax(axis=1)]]
-    return values
-
-
-_TOO_SHORT: Final = Sketch()
-_BLANK: Final = np.uint8(ord(" "))
-_BLANKS: Final = bytes.maketrans(b"\t\n\v\f\r\x1c\x1d\x1e\x1f", b" " * 9)
+_BLANK_BYTES: Final = b" \t\n\v\f\r\x1c\x1d\x1e\x1f"
+_BLANKS: Final = bytes.maketrans(_BLANK_BYTES, bytes(len(_BLANK_BYTES)))
+#: In latin-1, with zeros for blanks. Python's own lower case of these characters, which is always one of them.
+_LOWER: Final = bytes(0 if byte in _BLANK_BYTES or byte == 0xA0 else chr(byte).lower().encode("latin-1")[0] for byte in range(256))
 #: Of an odd number at random, and of what undoes it, modulo 2^64.
 _BASE: Final = 0x9E3779B97F4A7C15
 _POWERS: Final[Hashes] = np.cumprod(np.full(PIECE_BYTES, _BASE, np.uint64), dtype=np.uint64)
 _BACK: Final[Hashes] = np.cumprod(np.full(PIECE_BYTES, pow(_BASE, -1, 1 << 64), np.uint64), dtype=np.uint64)
 _VALUE: Final = np.dtype("<u4")
-_BIN_SHIFT: Final = np.uint64(64 - BIN_BITS)
-_BIN_NUMBERS: Final = np.arange(BINS, dtype=np.uint64)
-_BIN_STARTS: Final = _BIN_NUMBERS << _BIN_SHIFT
+_HALF: Final = np.uint64(32)
+#: An odd number at random.
+_STIR: Final = np.uint64(0x94D049BB133111EB)
+_BIN_SHIFT: Final = np.uint32(32 - BIN_BITS)
+_BIN_NUMBERS: Final = np.arange(BINS, dtype=np.uint32)
+#: Of a bin that nothing fell into. Should something have just this value, the bin counts as empty.
+_EMPTY: Final = np.uint32(0xFFFF_FFFF)
 #: Odd numbers at random, one for each place of a word, so that the order of words counts.
 _FACTORS: Final = _mixed(np.arange(1, SHINGLE_WORDS + 1, dtype=np.uint64)) | np.uint64(1)
 #: For each bin all of them in an order of its own: an empty one takes the value of the first that is not.
-_OTHER_BINS: Final = _mixed(np.arange(BINS * BINS, dtype=np.uint64) + np.uint64(BINS)).reshape(BINS, BINS).argsort(axis=1)
+_OTHER_BINS: Final = (
+    _mixed(np.arange(BINS * BINS, dtype=np.uint64) + np.uint64(BINS)).reshape(BINS, BINS).argsort(axis=1).astype(np.uint8)
+)
+#: Nearly always enough, and then a sixteenth of the work.
+_SOME_OTHER_BINS: Final = _OTHER_BINS[:, :16].copy()

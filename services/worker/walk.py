@@ -6,6 +6,7 @@ The first half is the network's, and holds one of the worker's slots; the second
 
 from dataclasses import dataclass
 
+import msgspec
 from msgspec.structs import replace
 
 from gossamer.answers import Dropped, Twin, Wait
@@ -40,8 +41,7 @@ class Steps:
     follows_duplicates: bool  #: the links of a page whose like is stored are followed all the same
 
 
-@dataclass(frozen=True, slots=True)
-class Arrived:
+class Arrived(msgspec.Struct, frozen=True):
     """A page that was read, and is to be judged."""
 
     url: Url

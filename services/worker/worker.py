@@ -96,7 +96,7 @@ class Worker:
                 loops = [tasks.create_task(lease.keep(renewed), name="lease")]
                 steps = await unless(self._drained.wait(), opened.enter_async_context(self._equip(lease, agenda)))
                 if steps is not None:
-                    loops.append(tasks.create_task(self._take_hints(hints, queue, agenda), name="hints"))
+                    loops.append(tasks.create_task(self._take_hints(hints, queue, seat, agenda), name="hints"))
                     loops.append(tasks.create_task(self._ask(seat, agenda), name="asking"))
                     await self._walk_all(agenda, steps)
                 for loop in loops:
@@ -114,7 +114,10 @@ class Worker:
             await self._ledger.note(note_name(seat), note)
             self._noted = note
 
-    async def _take_hints(self, hints: Hints, queue: str, agenda: Agenda) -> None:
+    async def _take_hints(self, hints: Hints, queue: str, seat: Seat, agenda: Agenda) -> None:
+        # What was routed to the seat before its queue was there could not be hinted at: it is asked for, once hints come.
+        await hints.wait(0)
+        await self._take_missing(seat, agenda)
         while True:
             if await hints.wait(WAIT_S):
                 urls, deliveries, unreadable = take(hints, queue, TAKE)
@@ -128,8 +131,11 @@ class Worker:
             await self._clock.sleep(IDLE_S)
             now = self._clock.monotonic()
             if not len(agenda) or now - asked_at >= self._lease_s:
-                self._take_up(agenda, [(url, UNRANKED) for url in await missing(self._ledger, seat, agenda)])
+                await self._take_missing(seat, agenda)
                 asked_at = now
+
+    async def _take_missing(self, seat: Seat, agenda: Agenda) -> None:
+        self._take_up(agenda, [(url, UNRANKED) for url in await missing(self._ledger, seat, agenda)])
 
     def _take_up(self, agenda: Agenda, urls: list[tuple[Url, int]]) -> None:
         if urls:
@@ -139,6 +145,7 @@ class Worker:
     async def _walk_all(self, agenda: Agenda, steps: Steps) -> None:
         """Starts walks while there are slots and domains that may be asked; returns when it drains and all have ended."""
         self._heads = self._tails = 0
+        idle: list[asyncio.Future[Url | None]] = []
         async with asyncio.TaskGroup() as tasks:
             while not (self._drained.is_set() and not self._heads and not self._tails):
                 self._news.clear()
@@ -146,17 +153,31 @@ class Worker:
                 for url in agenda.next(self._clock.monotonic(), slots) if slots > 0 else ():
                     self._heads += 1
                     steps.hand.take_up(url)
-                    tasks.create_task(self._walk(url, steps))
-                if not self._heads:
-                    steps.store.hurry()  # nothing is on its way that could keep a page company
+                    if idle:
+                        idle.pop().set_result(url)
+                    else:
+                        tasks.create_task(self._walk_on(url, steps, idle))
                 await self._sleep_until(agenda.ready_at() if slots > 0 else None)
+            for each in idle:
+                each.set_result(None)
+
+    async def _walk_on(self, first: Url, steps: Steps, idle: list["asyncio.Future[Url | None]"]) -> None:
+        """One walk after another: to make a task for each would cost as much as one of its steps."""
+        url: Url | None = first
+        while url is not None:
+            await self._walk(url, steps)
+            turn: asyncio.Future[Url | None] = asyncio.get_running_loop().create_future()
+            idle.append(turn)
+            url = await turn
 
     async def _walk(self, url: Url, steps: Steps) -> None:
+        steps.store.one_comes()
         try:
             arrived = await approach(url, steps)
         finally:
             self._heads -= 1
             self._news.set()
+            steps.store.one_came()
         if arrived is not None:
             self._tails += 1
             try:

@@ -9,11 +9,12 @@ import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 import pytest
+from msgspec.structs import replace
 
 from adapters.wiring import Ports, Servers, open_embedded, open_external
 from gossamer.clock import SystemClock

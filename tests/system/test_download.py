@@ -8,11 +8,11 @@ import os
 import socket
 import time
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from ipaddress import ip_network
 from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
 from gossamer.clock import SystemClock
 from gossamer.outcomes import Outcome

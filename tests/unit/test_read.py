@@ -10,14 +10,17 @@ from hypothesis import strategies as st
 
 from gossamer.ids import UrlId
 from gossamer.outcomes import Outcome
+from services.worker.decode import Undecodable, decode
 from services.worker.download import Answer
 from services.worker.links import LinkReader, LinkRules
-from services.worker.parse import TITLE_LENGTH_MAX, Parsed
-from services.worker.read import Reader, Reading, Unreadable, read
+from services.worker.parse import TITLE_LENGTH_MAX, Parsed, parse
+from services.worker.read import Reader, Reading, Unreadable
+from services.worker.sketch import NO_SKETCH, Sketcher
 from services.worker.types import Headers
 
 CAP = 20_000
 MAX_LINKS = 5
+SKETCH = Sketcher(0.9)
 URL = "http://h.test/a/b"
 ENDINGS = {
     Outcome.NO_CONTENT,
@@ -119,12 +122,17 @@ HEADERS = st.lists(
 @settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(HEADERS, BODIES)
 @example((("Content-Encoding", "gzip"),), gzip.compress(bytes(4_000_000)))
+@example((), "\ufeff<p>Stra\xdfe".encode())
+@example((("Content-Type", "text/html; charset=utf-8"),), b"<p>Stra\xffe<a href=x>\0")
 @example((), b"<base href='http://[::1'><a href='//'>")
 @example((), b"<a href='http://h.test:99999/'><a href='\\\\x'><a href='http://a b/'>")
 def test_nothing_that_a_server_sends_makes_reading_fail(headers: Headers, body: bytes) -> None:
-    page = read(an_answer(headers, body), Reader(CAP, MAX_LINKS))
+    (page,) = Reader(CAP, MAX_LINKS, sketch=SKETCH)([an_answer(headers, body)])
 
+    decoded = decode(headers, body, CAP)
+    assert isinstance(decoded, Undecodable) or decoded.utf8 is None or decoded.utf8.decode() == decoded.html
     if isinstance(page, Unreadable):
+        assert "fault of ours" not in page.reason
         assert page.outcome in ENDINGS
         page.reason.encode()
         assert len(page.reason) < 200
@@ -164,18 +172,40 @@ def test_no_markup_that_passes_the_guard_is_dear(before: list[str], after: list[
         halves.append("".join(piece.replace("#", str(number)) for number in range(count)))
     body = "".join(halves).encode()[:LARGE]
     began = time.process_time()
-    read(an_answer((("Content-Type", "text/html"),), body), Reader(LARGE, MAX_LINKS))
+    Reader(LARGE, MAX_LINKS, sketch=SKETCH)([an_answer((("Content-Type", "text/html"),), body)])
 
     assert time.process_time() - began < 2.0  # a fifth of it on an idle machine
 
 
-def test_a_fault_of_ours_costs_the_page_and_no_crawl(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    def broken(html: str, **limits: object) -> Parsed:
-        raise ZeroDivisionError("on purpose")
+HTML = (("content-type", "text/html"),)
+
+
+def test_a_fault_of_ours_costs_the_page_and_no_other(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    def broken(html: bytes, **limits: object) -> Parsed:
+        if b"bad" in html:
+            raise ZeroDivisionError("on purpose")
+        return parse(html)
 
     monkeypatch.setattr("services.worker.read.parse", broken)
+    first, bad, last = Reader(CAP, MAX_LINKS)([an_answer(HTML, body) for body in (b"<p>a page", b"<p>a bad page", b"<p>another")])
 
-    assert Reader(CAP, MAX_LINKS)(an_answer((("content-type", "text/html"),), b"<p>a page")) == Unreadable(
-        Outcome.MALFORMED, "a fault of ours: ZeroDivisionError while it was read"
-    )
+    assert bad == Unreadable(Outcome.MALFORMED, "a fault of ours: ZeroDivisionError while it was read")
+    assert isinstance(first, Reading)
+    assert isinstance(last, Reading)
+    assert (first.html, last.html) == ("<p>a page", "<p>another")
     assert "on purpose" in caplog.text
+
+
+def test_pages_read_together_are_read_as_each_alone() -> None:
+    words = " ".join(f"word{number}" for number in range(200))
+    bodies = [b"<title>one</title><a href=/x>x</a>", b"", f"<p>{words}".encode(), b"\0" * 50, b"<p>" * 20_000]
+    answers = [an_answer(HTML, body) for body in bodies]
+    reader = Reader(CAP, MAX_LINKS, sketch=SKETCH)
+
+    together = reader(answers)
+
+    assert together == [page for answer in answers for page in reader([answer])]
+    assert isinstance(together[2], Reading)
+    assert together[2].sketch == SKETCH(words)
+    assert isinstance(together[0], Reading)
+    assert together[0].sketch == NO_SKETCH, "too short"
