@@ -56,13 +56,13 @@ async def linked(crawl: Crawl, seat: Seat) -> list[Url]:
 async def test_what_waits_and_what_is_parked_is_told_its_place(harness: LedgerHarness) -> None:
     crawl, (seat,) = await begun(harness, rules(keep_outlinks=True))
     found = await linked(crawl, seat)
-    await crawl.ledger.route([(each.id, 50) for each in found[:4]])  # two of these are parked, of one domain
+    await crawl.ledger.route([(each.id, 1) for each in found[:4]])  # two of these are parked, of one domain
 
     while await owner(crawl)[0].turn():
         pass
 
     told = [(await crawl.record(each)).priority for each in found]
-    assert told[:2] == [50, 50], "they are with a worker, and rank no more"
+    assert told[:2] == [1, 1], "they are with a worker, and rank no more"
     assert told[2:] == sorted(told[2:])
     assert len(set(told[2:])) == 8
 

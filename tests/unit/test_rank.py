@@ -96,12 +96,14 @@ def test_whoever_reads_the_links_anew_comes_to_the_same(pages: list[tuple[int, l
 
 @given(webs.filter(bool))
 def test_a_page_that_comes_twice_counts_once(pages: list[tuple[int, list[int]]]) -> None:
-    once, twice = Graph(), Graph()
+    once, twice, together = Graph(), Graph(), Graph()
     once.add(packed(pages))
     twice.add(packed(pages))
     twice.add(packed(pages))
-    assert (len(twice), twice.links) == (len(once), once.links)
-    assert np.allclose(worth(twice, known_to(pages)), worth(once, known_to(pages)), rtol=0.25)
+    together.add(packed([*pages, *pages[::-1]]))
+    for graph in (twice, together):
+        assert (len(graph), graph.links) == (len(once), once.links)
+        assert np.allclose(worth(graph, known_to(pages)), worth(once, known_to(pages)), rtol=0.25)
 
 
 def test_what_more_pages_link_to_is_worth_more() -> None:

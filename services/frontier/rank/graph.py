@@ -32,6 +32,10 @@ ROUNDS_MAX: Final = 30
 LINKS_MAX: Final = 10_000_000
 URLS_MAX: Final = 2_000_000
 
+#: Of a place, in a number that has another in front of it.
+_PLACE_BITS: Final = 32
+_PLACE_MASK: Final = (1 << _PLACE_BITS) - 1
+
 Numbers = NDArray[np.float64]
 
 
@@ -90,11 +94,9 @@ class Graph:
         """
         if pages:
             places = self._places(as_ids(b"".join([id + links for id, links in pages])))
-            at = 0
-            for _, links in pages:
-                count = len(links) // URL_ID_BYTES
-                self._enter(places[at], places[at + 1 : at + 1 + count])
-                at += 1 + count
+            counts = np.array([len(links) // URL_ID_BYTES for _, links in pages])
+            own = np.cumsum(counts + 1) - counts - 1  # where a page's own place is, with those of its links behind it
+            self._enter(places[own], np.repeat(np.arange(len(pages)), counts), np.delete(places, own))
         self.hand_on()
         return self._forget()
 
@@ -114,18 +116,22 @@ class Graph:
         self._page.append(np.full(new, UNKNOWN, np.int32))
         return places
 
-    def _enter(self, url: np.int32, to: Places) -> None:
-        if self._page.all[url] != UNKNOWN:
-            return
-        to = np.unique(to)
-        to = to[to != url]  # what a page says of itself counts for nothing
-        self._page.all[url] = len(self._of)
-        self._of.append(np.array([url]))
-        self._begin.append(np.array([len(self._links)]))
-        self._count.append(np.array([len(to)]))
+    def _enter(self, urls: Places, pages: NDArray[np.intp], to: Places) -> None:
+        """Pages at these URLs; and their links: each from one of them, by its number, to a URL."""
+        is_new = np.zeros(len(urls), np.bool_)
+        is_new[np.unique(urls, return_index=True)[1]] = True
+        is_new &= self._page.all[urls] == UNKNOWN
+        counted = is_new[pages] & (to != urls[pages])  # what a page says of itself counts for nothing
+        links = np.unique(pages[counted] << _PLACE_BITS | to[counted])  # in order, each once
+        pages, to = links >> _PLACE_BITS, (links & _PLACE_MASK).astype(np.int32)
+        counts = np.bincount(pages, minlength=len(urls))[is_new]
+        urls = urls[is_new]
+        self._page.all[urls] = np.arange(len(self._of), len(self._of) + len(urls))
+        self._of.append(urls)
+        self._begin.append(len(self._links) + np.cumsum(counts) - counts)
+        self._count.append(counts)
         self._links.append(to)
-        if len(to):
-            self._owed.all[to] += DAMPING * self._worth.all[url] / len(to)
+        np.add.at(self._owed.all, to, np.repeat(DAMPING * self._worth.all[urls] / np.maximum(counts, 1), counts))
 
     def _hand_on(self, pages: NDArray[np.intp]) -> None:
         """What these pages are owed becomes worth, and their links are owed a share of it."""

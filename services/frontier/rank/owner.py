@@ -25,8 +25,9 @@ PAGES_AT_ONCE: Final = 200
 READS_A_TURN: Final = 5
 #: Sorting takes no more than this share of a core: past a million of waiting URLs, priorities get older.
 SHARE: Final = 0.1
-#: A priority is told anew when it is off by more than this part of itself: of the best every step, of the worst ten.
-STEP: Final = 10
+#: A priority is told anew when it is off by more than this part of itself: of the best every step, of the worst a third. Each costs
+#: the ledger as much as to route a URL, and at a tenth the order was no better.
+STEP: Final = 3
 TOLD_AT_ONCE: Final = 1_000
 #: And how often in a turn. The best go first: should more have moved, the others wait for the next turn.
 TELLINGS_A_TURN: Final = 2

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gossamer.ids import UrlId
+from gossamer.ids import URL_ID_BYTES, UrlId
 from gossamer.messages import Url
 from gossamer.records import UNRANKED, UrlRecord
 from gossamer.states import State
@@ -71,8 +71,8 @@ class Ranks:
             return [UNRANKED if url.depth else SEED for url in urls]
         places = self.graph.nodes.find(as_ids(b"".join([url.id for url in urls])))
         worth = self.graph.worth_of(places)
-        for at in np.flatnonzero(places == UNKNOWN).tolist():
-            worth[at] = self._expected(urls[at])
+        if len(unknown := np.flatnonzero(places == UNKNOWN)):
+            worth[unknown] = self._expected([urls[at] for at in unknown.tolist()])
         given = np.where(np.isnan(worth), np.uint8(UNRANKED), priorities(worth, self.cuts))
         given[[url.depth == 0 for url in urls]] = SEED
         known = places != UNKNOWN
@@ -80,11 +80,17 @@ class Ranks:
         self.hosts.learn(places[known], [url.domain for url, is_known in zip(urls, known, strict=True) if is_known])
         return [int(each) for each in given]
 
-    def _expected(self, url: Url) -> float:
-        """Of a URL that no link leads to, as far as was read: a redirect's target, or the news of this very moment."""
-        parent = UNKNOWN if url.parent is None else int(self.graph.nodes.find(as_ids(url.parent))[0])
-        if parent != UNKNOWN:
-            worth = float(self.graph.worth_of(np.array([parent]))[0])
-            return worth if url.hop else 1 + DAMPING * worth / max(self.graph.mean_links, 1)
-        mean = self.hosts.mean(url.domain)
-        return float("nan") if mean is None else mean
+    def _expected(self, urls: Sequence[Url]) -> list[float]:
+        """Of URLs that no link leads to, as far as was read: redirects' targets, and the news of this very moment."""
+        parents = self.graph.nodes.find(as_ids(b"".join([url.parent or _NOBODY for url in urls])))
+        mean_links, expected = max(self.graph.mean_links, 1), []
+        for url, parent, worth in zip(urls, parents, self.graph.worth_of(parents).tolist(), strict=True):
+            if url.parent is not None and parent != UNKNOWN:
+                expected.append(worth if url.hop else 1 + DAMPING * worth / mean_links)
+            else:
+                mean = self.hosts.mean(url.domain)
+                expected.append(float("nan") if mean is None else mean)
+        return expected
+
+
+_NOBODY: Final = UrlId(bytes(URL_ID_BYTES))
