@@ -47,8 +47,19 @@ def complain(text: str, code: int) -> int:
     return code
 
 
+def end(code: int) -> None:
+    """At once: Python would first take apart all that was imported. It complains of what can't be written any more."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        sys.exit(code)
+    os._exit(code)
+
+
 if __name__ == "__main__":
     try:
-        sys.exit(main())
+        ended = main()
     except KeyboardInterrupt:  # before or after the crawl, which sees to it by itself
-        sys.exit(130)
+        ended = 130
+    end(ended)

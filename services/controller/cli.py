@@ -7,10 +7,9 @@ Standard library only. Must not know: how anything that is asked for is done.
 
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from gossamer import __version__
 from gossamer.errors import SettingsError
@@ -23,69 +22,59 @@ PROG: Final = "controller.py"
 COMMAND: Final = f"python {PROG}"
 
 
-@dataclass(frozen=True, slots=True)
-class Say:
+class Say(NamedTuple):
     """Only something to be shown: help, or the version."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(NamedTuple):
     """A new crawl."""
 
     loaded: Loaded
     dry_run: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
+class Where(NamedTuple):
     """Which crawl a verb is for: this one, the one in this folder, or (neither) the latest here."""
 
     crawl: str | None = None
     state: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Resume:
+class Resume(NamedTuple):
     where: Where
     flags: Mapping[str, str]  #: by key: those of `RESUMABLE` that were given
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(NamedTuple):
     where: Where
     json: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(NamedTuple):
     where: Where
 
 
-@dataclass(frozen=True, slots=True)
-class DeadLetters:
+class DeadLetters(NamedTuple):
     where: Where
     json: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Explain:
+class Explain(NamedTuple):
     url: str
     where: Where | None  #: None: no crawl is asked, because settings are given
     loaded: Loaded | None  #: to go by if no crawl is asked, or none is here; None: a crawl is named
     json: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Export:
+class Export(NamedTuple):
     where: Where
     target: Target
     force: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Up:
+class Up(NamedTuple):
     """What the environment of a stack's controller asks for."""
 
     start: Start | None  #: None: it names no seed
@@ -107,8 +96,7 @@ def read(argv: Sequence[str], environ: Mapping[str, str]) -> Command:
     return _VERBS[verb].read(rest, environ)
 
 
-@dataclass(frozen=True, slots=True)
-class _Verb:
+class _Verb(NamedTuple):
     read: Callable[[Sequence[str], Mapping[str, str]], Command]
     help: str
 

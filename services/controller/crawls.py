@@ -14,10 +14,11 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TextIO
+
+import msgspec
 
 from gossamer.errors import SettingsError
 from gossamer.ids import CrawlId
@@ -37,8 +38,7 @@ _TRIES: Final = 3
 _PAUSE_S: Final = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """A crawl, and where it is kept."""
 
     id: CrawlId

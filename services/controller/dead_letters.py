@@ -4,8 +4,9 @@ Changes nothing. All of it came from outside and is shown spelled out.
 """
 
 import json
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from gossamer.ports.broker import DeadLetter
 from gossamer.records import UrlRecord
@@ -18,8 +19,7 @@ SHOWN: Final = 100
 BODY_CHARACTERS: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Letters:
+class Letters(msgspec.Struct, frozen=True):
     messages: list[DeadLetter]
     pages: list[UrlRecord]
 

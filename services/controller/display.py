@@ -11,10 +11,12 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Final, Protocol, Self, TextIO
+
+import msgspec
+from msgspec import field
 
 from gossamer.clock import Clock
 from gossamer.notes import ModuleNote, RankApiNote
@@ -31,8 +33,7 @@ RATE_OVER_S: Final = 10.0
 _FINE: Final = frozenset({Outcome.DONE, Outcome.REDIRECT, Outcome.DUPLICATE, Outcome.NO_CONTENT})
 
 
-@dataclass(frozen=True, slots=True)
-class News:
+class News(msgspec.Struct, frozen=True):
     """Something that happened once: an event for machines, with its fields; a sentence for people."""
 
     event: str

@@ -12,11 +12,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Final, NamedTuple, TextIO
 
 #: Marks a process that was started by `enter`: one that still isn't inside would start another for ever.
 _MARK: Final = "gossamer"
@@ -48,8 +47,7 @@ def enter(root: Path, command: Sequence[str], say: Callable[[str], object]) -> N
     os.execv(place.python, [str(place.python), "-X", _MARK, *command])
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     root: Path
 
     @property

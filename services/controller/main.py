@@ -25,11 +25,9 @@ from gossamer.settings import Engine, Settings, Storage
 from gossamer.urls import host_of
 from services.controller import cli, compose, crawls, up
 from services.controller.crawls import Place
-from services.controller.dead_letters import letters, letters_json, letters_text
 from services.controller.dry_run import dry_run
 from services.controller.engines import Maker
 from services.controller.exits import Exit
-from services.controller.export.copying import export
 from services.controller.export.files import Target
 from services.controller.inputs import checked
 from services.controller.outside import Outside
@@ -82,6 +80,8 @@ async def _obey(command: cli.Command, at: Outside) -> Exit:
             place = _find(where)
             if place.engine is Engine.COMPOSE:
                 return await compose.ask(place, "dead-letters", *(["--json"] if json else []))
+            from services.controller.dead_letters import letters, letters_json, letters_text  # of no use to a crawl
+
             at.stdout.write((letters_json if json else letters_text)(place, await letters(place, at)))
             return Exit.DONE
         case cli.Up(start=start):
@@ -106,6 +106,8 @@ async def _explain(command: cli.Explain, at: Outside) -> Exit:
 
 
 async def _export(place: Place, target: Target, at: Outside, *, force: bool) -> Exit:
+    from services.controller.export.copying import export  # of no use to a crawl
+
     if not force:
         target.refuse_taken()
     return await (compose.export(place, target) if place.engine is Engine.COMPOSE else export(place, target, at))

@@ -1,8 +1,9 @@
 """What the controller works with besides values: streams, time, chance, an engine. Handed in, so that a test can be the world."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TextIO
+
+import msgspec
 
 from gossamer.clock import Clock
 from gossamer.ports.blobs import Blobs
@@ -13,8 +14,7 @@ from services.controller.crawls import Place
 from services.controller.engines import Maker
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outside:
+class Outside(msgspec.Struct, frozen=True, kw_only=True):
     stdout: TextIO  #: for results
     stderr: TextIO  #: for people, and logs
     environ: Mapping[str, str]

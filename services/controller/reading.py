@@ -2,7 +2,8 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+
+import msgspec
 
 from gossamer.errors import MessageError, NoCrawl, SettingsError
 from gossamer.notes import NOTHING_TO_SAY, FrontierNote, decode_frontier_note, is_frontiers, together
@@ -14,8 +15,7 @@ from services.controller.outside import Outside
 DOMAINS_READ = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Glance:
+class Glance(msgspec.Struct, frozen=True, kw_only=True):
     """How a crawl stands."""
 
     process: int | None  #: that runs it; None: nobody does

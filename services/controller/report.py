@@ -6,8 +6,9 @@ Knows: counts. Must not know: who reads it, or how the run was shown.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
+
+import msgspec
 
 from gossamer.ids import CrawlId
 from gossamer.outcomes import CrawlOutcome
@@ -15,8 +16,7 @@ from gossamer.records import Counts
 from services.controller.whole import write_whole
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Its fields are the report's keys."""
 
     crawl: CrawlId
@@ -53,7 +53,7 @@ def report_of(crawl: CrawlId, outcome: CrawlOutcome, counts: Counts | None, *, w
 
 def write(report: Report, path: Path) -> None:
     """Raises OSError."""
-    write_whole(path, json.dumps(asdict(report), indent=1) + "\n")
+    write_whole(path, json.dumps(msgspec.structs.asdict(report), indent=1) + "\n")
 
 
 def most_first(counts: Mapping[str, int]) -> dict[str, int]:

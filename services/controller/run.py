@@ -7,7 +7,8 @@ import asyncio
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+
+from msgspec.structs import asdict
 
 from gossamer.errors import EngineUnavailable, SettingsError
 from gossamer.outcomes import CrawlOutcome

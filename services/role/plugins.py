@@ -16,26 +16,28 @@ Knows: names, files and classes. Must not know: what a plug-in is for, or when i
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from hashlib import blake2b
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from gossamer.errors import SettingsError
 from gossamer.options import ModuleSpec, keywords
 from services.role.blame import blame
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint, EntryPoints
+
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class PluginKind:
+class PluginKind(msgspec.Struct, frozen=True):
     """What all plug-ins of one kind share."""
 
     word: str  #: what one is called, and the flag that asks for it
@@ -113,8 +115,8 @@ class _Search:
                 raise self._refused(f"there is no {cause.name}; is it installed, or on PYTHONPATH?") from cause
             raise
 
-    def _entry_point(self) -> EntryPoint | None:
-        found = sorted(set(entry_points(group=self._kind.group, name=self._spec.name)))
+    def _entry_point(self) -> "EntryPoint | None":
+        found = sorted(set(_entry_points(self._kind.group).select(name=self._spec.name)))
         if len(found) > 1:
             values = ", ".join(each.value for each in found)
             raise self._refused(f"several packages have a {self._kind.word} of that name; take one of {values}")
@@ -152,7 +154,7 @@ class _Search:
     def _known_names(self) -> list[str]:
         name = self._spec.name
         in_reach = [f"./{name}.py"] if Path(f"{name}.py").is_file() else []
-        return sorted({*in_reach, *self._kind.along(), *entry_points(group=self._kind.group).names})
+        return sorted({*in_reach, *self._kind.along(), *_entry_points(self._kind.group).names})
 
     def _nearest(self, name: str, names: Sequence[str]) -> str:
         if not names:
@@ -165,6 +167,12 @@ class _Search:
 
     def _refused(self, reason: str) -> SettingsError:
         return self._kind.refused(self._spec, reason)
+
+
+def _entry_points(group: str) -> "EntryPoints":
+    from importlib.metadata import entry_points  # slow to import, and hardly ever asked
+
+    return entry_points(group=group)
 
 
 def _is_importable(name: str) -> bool:

@@ -23,6 +23,7 @@ from gossamer.records import CrawlRecord
 from gossamer.settings import Settings
 from gossamer.walk import Role
 from services.role.following import Following
+from services.role.garbage import keep_all
 from services.role.health import answering
 from services.role.logs import start_logging
 from services.role.words import Help, Words, read
@@ -81,7 +82,10 @@ async def _run(role: Role, words: Words, serve: Serve) -> None:
     try:
         with _told_by_signals(stopping), _told_by_input(stopping) if words.tied else nullcontext():
             async with answering(words.health, asked.checks):
+                first = True
                 while (found := await following.next()) is not None:
+                    keep_all(but_for_garbage=not first)
+                    first = False
                     await _serve(role, words, *found, serve, clock, following)
     finally:
         await asked.close()

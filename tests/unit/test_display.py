@@ -3,12 +3,12 @@
 import io
 import json
 import logging
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from rich.console import Console
 
 from gossamer.clock import ManualClock

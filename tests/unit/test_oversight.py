@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from adapters.wiring import Ports, open_embedded
 from gossamer.answers import Go
@@ -19,7 +20,7 @@ from gossamer.records import Closing, Deferral, Rules, Seat
 from gossamer.settings import Fetching, Settings, Start
 from gossamer.states import State
 from services.controller.engines import Snapshot, Stop, oversight
-from services.controller.engines.oversight import ALONE_S, LONG_LOOK_S, STALLED_S, Oversight
+from services.controller.engines.oversight import ALONE_S, LONG_LOOK_S, STALLED_S, WATCH_S, Oversight
 
 SETTINGS = Settings(start=Start(seeds=("http://a.example/",)))
 #: By the clock, from one look to the next.
@@ -76,6 +77,22 @@ async def crawl(tmp_path: Path) -> AsyncIterator[Crawl]:
     ports = await open_embedded(tmp_path, CrawlId("crawl"), clock)
     yield Crawl(ports, clock)
     await ports.close()
+
+
+# --- How often it is looked at ---
+
+
+@pytest.mark.parametrize(
+    ("age_s", "expected_s"),
+    [
+        pytest.param(0.0, 0.02, id="one that has just begun may be over soon"),
+        pytest.param(0.4, 0.1, id="its end is noticed within a quarter of its time"),
+        pytest.param(3600.0, 0.25, id="nobody looks less often than the display wants"),
+    ],
+)
+def test_the_end_of_a_short_crawl_is_seen_soon(age_s: float, expected_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oversight, "WATCH_S", WATCH_S)
+    assert oversight.pause_s(age_s) == expected_s
 
 
 # --- Stalled ---
@@ -195,7 +212,7 @@ async def test_a_blob_store_that_is_away_is_waited_for_and_named(crawl: Crawl, c
     async def away() -> None:
         raise BlobsUnavailable("the S3 server does not answer")
 
-    await crawl.begin(ports=replace(crawl.ports, checks={"s3": away}))
+    await crawl.begin(ports=structs.replace(crawl.ports, checks={"s3": away}))
     await crawl.fetching()
 
     outcome, _ = await crawl.look_after(2.5 * GIVEN_S)
@@ -243,7 +260,7 @@ class Paused(Pauses):
 
 async def test_a_crawl_is_not_stalled_when_a_long_pause_is_over(crawl: Crawl) -> None:
     pauses = Paused(crawl.clock)
-    await crawl.begin(ports=replace(crawl.ports, pauses=pauses))
+    await crawl.begin(ports=structs.replace(crawl.ports, pauses=pauses))
     await crawl.fetching()
     began = crawl.clock.monotonic()
 

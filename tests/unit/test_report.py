@@ -2,10 +2,10 @@
 
 import json
 import re
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from msgspec.structs import fields
 
 from gossamer.ids import CrawlId
 from gossamer.outcomes import CrawlOutcome, Outcome

@@ -8,9 +8,11 @@ Must not know: who watches, or what is done with what they see.
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
+
+import msgspec
+from msgspec import field
 
 from gossamer.ids import CrawlId, WorkerId
 from gossamer.notes import NOTHING_TO_SAY, FrontierNote
@@ -22,8 +24,7 @@ from gossamer.settings import Settings
 CUT_S: Final = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleTrouble:
+class ModuleTrouble(msgspec.Struct, frozen=True):
     """What a module did not manage, summed over all workers."""
 
     failures: int
@@ -31,8 +32,7 @@ class ModuleTrouble:
     switched_off: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """How a crawl stands at one moment."""
 
     status: CrawlRecord
@@ -47,8 +47,7 @@ class Snapshot:
     paused: Sequence[str] = ()  #: what is waited for, in words, where it is known
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """How a run ended. The crawl may go on in another one."""
 
     record: CrawlRecord
@@ -79,8 +78,7 @@ def ended_as(record: CrawlRecord, counts: Counts) -> CrawlOutcome | None:
     return CrawlOutcome.FAILED if record.outcome is CrawlOutcome.COMPLETE and nothing_was_had(counts) else record.outcome
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(msgspec.Struct, frozen=True):
     """The operator's wish that a run should end. Set by signals, at any moment; never cleared."""
 
     gently: asyncio.Event = field(default_factory=asyncio.Event)  #: take no more, finish what is in flight

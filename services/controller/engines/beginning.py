@@ -1,9 +1,10 @@
 """How a crawl begins, whatever it stands on: what it was asked for is checked, and put into words for the ledger."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from gossamer import kept
 from gossamer.errors import SettingsError
@@ -35,8 +36,7 @@ def check(settings: Settings) -> None:
             raise SettingsError(f"--seed {url}: {reason}{hint}")
 
 
-@dataclass(frozen=True, slots=True)
-class Plugins:
+class Plugins(msgspec.Struct, frozen=True):
     """The crawl's modules, and the files that are merged of what they write."""
 
     modules: Sequence[Loaded]

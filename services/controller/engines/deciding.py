@@ -5,8 +5,9 @@ Must not know: what became of the URL (its ledger does), or how any of this is s
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import partial
+
+import msgspec
 
 from gossamer.messages import Url
 from gossamer.records import Robots
@@ -26,16 +27,14 @@ from services.worker.robotstxt import Rules, denial
 HOSTS_NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(msgspec.Struct, frozen=True):
     """What one kind of rule says, and by which rule."""
 
     passes: bool | None  #: None: that is not known
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ruling:
+class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     """What each kind of rule says of a URL, in the order in which they are asked."""
 
     address: Check
@@ -50,8 +49,7 @@ class Ruling:
         return next((each for each in (self.address, self.scope, self.shape) if each.passes is False), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
+class Band(msgspec.Struct, frozen=True):
     """A queue of the frontier, and the priorities that belong to it."""
 
     number: int

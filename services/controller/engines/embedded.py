@@ -19,6 +19,7 @@ from services.controller.engines import Ended, Snapshot, Stop, beginning
 from services.controller.engines.beginning import OUT, Plugins
 from services.controller.engines.oversight import Oversight
 from services.frontier import frontier
+from services.role.garbage import keep_all
 from services.role.registrable import registrable
 from services.worker.addresses import own_servers
 from services.worker.equipment import Equipment, allowed_nets
@@ -69,6 +70,7 @@ class EmbeddedEngine:
             await self._ports.close()
 
     async def _run(self, watch: Callable[[Snapshot], None], stop: Stop) -> CrawlRecord:
+        keep_all()
         storage = self._settings.storage
         own = own_servers((storage.rabbitmq_url, storage.redis_url, storage.s3_url))
         resolver = Resolver(self._lookup(), self._clock, allowed_nets(self._settings), own)

@@ -8,8 +8,9 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from adapters.wiring import LEDGER_AWAY, Ports
 from gossamer.clock import Clock
@@ -34,6 +35,8 @@ from services.role.registrable import registrable
 log = logging.getLogger("gossamer.controller")
 
 WATCH_S: Final = 0.25
+#: The first look after the one at the beginning.
+SOON_S: Final = 0.02
 #: Queues are asked for their depths this often: each is a question to the broker.
 DEPTHS_EVERY_S: Final = 1.0
 #: How long open URLs may stand still, none of them waiting for a time, until the crawl counts as stalled: so long, and as long
@@ -118,7 +121,7 @@ class Oversight:
     async def _look_after(self, watch: Callable[[Snapshot], None], stop: Stop) -> CrawlRecord:
         """The operator's wishes, the crawl's end, and whether it moves at all."""
         still_s, last = 0.0, None
-        self._looked_at = self._clock.monotonic()
+        began_at = self._looked_at = self._clock.monotonic()
         while True:
             if stop.gently.is_set():
                 await self._ledger.stop(CrawlOutcome.STOPPED)
@@ -145,7 +148,7 @@ class Oversight:
                     return await self._ledger.crawl()
                 log.warning("nothing has moved for %.0f s, which goes on until it is mended: %s", still_s, excuse)
                 still_s = 0.0
-            await self._pause(stop)
+            await self._pause(stop, pause_s(now - began_at))
 
     def _cut(self, stop: Stop, reason: str) -> None:
         """Whoever wants it to end does not wait for what may be away, or full, for hours."""
@@ -229,10 +232,10 @@ class Oversight:
             if not await unless(self._stop.gently.wait(), waiting):
                 raise EngineUnavailable(f"{full}; `resume` merges what modules wrote") from full
 
-    async def _pause(self, stop: Stop) -> None:
+    async def _pause(self, stop: Stop, seconds: float) -> None:
         """Shorter if the operator wants something."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(WATCH_S):
+            async with asyncio.timeout(seconds):
                 await (stop.now if stop.gently.is_set() else stop.gently).wait()
 
     async def _snapshot(self, crawl: CrawlRecord) -> Snapshot:
@@ -286,6 +289,11 @@ class Oversight:
 
     async def _are_stored(self, ids: Sequence[UrlId]) -> list[bool]:
         return [_is_stored(record) for record in await self._ledger.records(ids)]
+
+
+def pause_s(age_s: float) -> float:
+    """From one look to the next: nobody waits for a crawl's end much longer than a quarter of what the crawl took."""
+    return min(max(age_s / 4, SOON_S), WATCH_S)
 
 
 def _least_gaps(notes: Iterable[WorkerNote]) -> dict[str, float]:

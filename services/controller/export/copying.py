@@ -5,8 +5,9 @@ crawl goes on: then it is what was stored when the copying began. Held in memory
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass
 from typing import BinaryIO, Final
+
+import msgspec
 
 from gossamer import kept
 from gossamer.errors import SettingsError
@@ -31,8 +32,7 @@ BYTES_AT_ONCE: Final = 8 * 1024 * 1024
 NAMED: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(msgspec.Struct, frozen=True):
     """A page that the ledger has as stored."""
 
     url: str
