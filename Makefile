@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.dev-$(shell cksum requirements-dev.lock 2>/dev/null | cut -d' ' -f1)
+PEERS := $(VENV)-peers
+PEERS_STAMP := $(PEERS)/.made-$(shell cksum bench/peers/requirements.txt 2>/dev/null | cut -d' ' -f1)
 
-.PHONY: help env lint test test-compose model demo bench bench-external bench-frontier bench-similarity bench-killed bench-share hostile crash chaos lock clean
+.PHONY: help env lint test test-compose model demo bench bench-ledger bench-external bench-frontier bench-similarity bench-killed bench-share bench-steps profile hostile crash chaos lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 25
@@ -46,7 +48,26 @@ crash: env  ## a crawl dies at every crash point, on both engines, goes on, and 
 demo: env  ## serves a synthetic web on this machine and crawls it: everything to be seen, without internet
 	@$(BIN)/python -m bench.demo $(ARGS)
 
-bench: env  ## the ledger's cost per page, in CPU time
+$(PEERS_STAMP):
+	@echo "Making $(PEERS) from bench/peers/requirements.txt (once; about a minute) ..."
+	@mkdir -p $(PEERS)
+	@{ test -x $(PEERS)/bin/pip || $(PYTHON) -m venv $(PEERS); } >$(PEERS)/log 2>&1 \
+		&& $(PEERS)/bin/python -m pip install --disable-pip-version-check -r bench/peers/requirements.txt >>$(PEERS)/log 2>&1 \
+		|| { echo "The peers' environment can't be made: $$(grep -m 1 -i error $(PEERS)/log || tail -n 1 $(PEERS)/log)" >&2; exit 1; }
+	@rm -f $(PEERS)/.made-*
+	@touch $@
+
+bench: env $(PEERS_STAMP)  ## CPU, memory and mistakes of a crawl, beside Scrapy's and others' (twenty minutes; QUICK=1: three; makes .venv-peers)
+	@$(BIN)/python -m bench.compare --peers $(PEERS)/bin/python --json out/bench.json \
+		$(if $(QUICK),--quick,--results bench/RESULTS.md --plot docs/performance.png) $(ARGS)
+
+bench-steps: env  ## what each step of a page costs, beside the least that it can cost (ARGS: --pages, --json; --external: on servers too)
+	@$(BIN)/python -m bench.steps $(ARGS)
+
+profile: env  ## where a crawl's CPU time goes: by area and function, and a flame graph in out/ (ARGS: --pages, flags of the crawl)
+	@$(BIN)/python -m bench.profile $(ARGS)
+
+bench-ledger: env  ## the ledger's cost per page, in CPU time
 	@$(BIN)/python -m bench.ledger $(ARGS)
 
 bench-external: env  ## a crawl on RabbitMQ, Redis and S3: round trips and CPU time a page, of roles and servers
@@ -61,10 +82,8 @@ bench-similarity: env  ## near-duplicates: which pairs of pages are taken for on
 bench-share: env  ## the ledger's share of a crawl's CPU time, on both engines
 	@$(BIN)/python -m bench.share $(ARGS)
 
-bench-killed: env  ## what `kill -9` costs Scrapy, scrapy-redis and us, on the same web (half an hour; makes .venv-peers)
-	@test -x $(VENV)-peers/bin/scrapy || $(PYTHON) -m venv $(VENV)-peers
-	@$(VENV)-peers/bin/python -m pip install --quiet --disable-pip-version-check -r bench/peers/requirements.txt
-	@$(BIN)/python -m bench.killed --peers $(VENV)-peers/bin/python $(ARGS)
+bench-killed: env $(PEERS_STAMP)  ## what `kill -9` costs Scrapy, scrapy-redis and us, on the same web (half an hour; makes .venv-peers)
+	@$(BIN)/python -m bench.killed --peers $(PEERS)/bin/python $(ARGS)
 
 lock: env  ## compiles the lock files anew from pyproject.toml (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra crawler -o requirements.lock pyproject.toml
@@ -72,4 +91,4 @@ lock: env  ## compiles the lock files anew from pyproject.toml (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra parquet -c requirements.lock -o requirements-parquet.lock pyproject.toml
 
 clean:  ## removes what make made
-	rm -rf $(VENV) $(VENV)-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis
