@@ -970,6 +970,21 @@ class LedgerContract:
         assert await crawl.ledger.judge(seat, [contents[far]]) == [Fresh()], "8 of 10 values agree"
         assert await crawl.ledger.judge(seat, [contents[apart]]) == [Fresh()], "no band is shared"
 
+    async def test_a_twin_is_found_behind_many_pages_that_are_merely_like_it(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness, rules(similarity=0.9))
+        signature, bands = b"".join(n.to_bytes(4) for n in range(10)), [b"x", b"y", b"z"]
+        a, *like, b = (url(n, f"{n}.example") for n in range(50))
+        await crawl.fetching(seat, a, *like, b)
+        contents = [Content(id=a.id, exact=b"a", signature=signature, bands=bands)]
+        for at, each in enumerate(like):
+            half = signature[:20] + b"".join(n.to_bytes(4) for n in range(100 * at, 100 * at + 5))
+            contents.append(Content(id=each.id, exact=b"like %d" % at, signature=half, bands=[bands[at % 3]]))
+        assert await crawl.ledger.judge(seat, contents) == [Fresh()] * len(contents)
+        for each in (a, *like):
+            await crawl.finish(seat, each, Outcome.DONE)
+
+        assert await crawl.ledger.judge(seat, [Content(id=b.id, exact=b"b", signature=signature, bands=bands)]) == [Twin(a.id, 1.0)]
+
     async def test_a_page_judged_again_with_another_text_has_one_entry(self, harness: LedgerHarness) -> None:
         crawl, (seat,) = await begun(harness)
         a, b = url(1), url(2, "b.example")

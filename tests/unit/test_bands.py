@@ -50,7 +50,7 @@ def test_few_are_not_filed_and_found_all_the_same(index: Index) -> None:
     index.bands.file()
 
     assert (index.rows("band"), index.rows("unfiled")) == (0, 1)
-    assert index.bands.sharing([b"b"], MOST) == {1}
+    assert index.bands.sharing([b"b"], MOST) == [1]
 
 
 def test_enough_are_filed_at_once(index: Index) -> None:
@@ -59,17 +59,28 @@ def test_enough_are_filed_at_once(index: Index) -> None:
     index.bands.file()
 
     assert (index.rows("band"), index.rows("unfiled")) == (8, 0)
-    assert index.bands.sharing([b"\x02"], MOST) == {2}
+    assert index.bands.sharing([b"\x02"], MOST) == [2]
 
 
-def test_of_a_band_that_many_share_only_the_newest_are_looked_at(index: Index) -> None:
+def test_of_a_band_that_many_share_only_the_newest_are_looked_at(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     for n in range(1, 5):
         index.enter(n, [b"a"])
     index.bands.file()
     for n in range(5, 8):
         index.enter(n, [b"a"])
+    monkeypatch.setattr(bands, "LOOKED_AT", 2)
 
-    assert index.bands.sharing([b"a"], 2) == {3, 4, 6, 7}
+    assert index.bands.sharing([b"a"], 1000) == [7, 6, 4, 3]
+
+
+def test_those_that_share_the_most_bands_come_first(index: Index) -> None:
+    for n, keys in enumerate([[b"a", b"b", b"c"], [b"a"], [b"b", b"c"], [b"c"]], 1):
+        index.enter(n, keys)
+    index.bands.file()
+    for n, keys in enumerate([[b"b"], [b"a", b"c"]], 5):
+        index.enter(n, keys)
+
+    assert index.bands.sharing([b"a", b"b", b"c"], MOST) == [1, 6, 3]
 
 
 def test_a_page_without_bands_is_never_unfiled(index: Index) -> None:
@@ -82,7 +93,7 @@ def test_what_was_not_filed_is_there_when_the_file_is_opened_again(index: Index,
     index.enter(1, [b"a"])
 
     again = Index(str(tmp_path / "ledger.sqlite"))
-    assert again.bands.sharing([b"a"], MOST) == {1}
+    assert again.bands.sharing([b"a"], MOST) == [1]
     again.sql.close()
 
 
@@ -93,7 +104,7 @@ def test_what_is_withdrawn_before_anything_was_looked_up_is_not_found(index: Ind
     again = Index(str(tmp_path / "ledger.sqlite"))
     again.withdraw(1)
 
-    assert again.bands.sharing([b"a"], MOST) == {2}
+    assert again.bands.sharing([b"a"], MOST) == [2]
     again.sql.close()
 
 
@@ -124,4 +135,6 @@ def test_it_finds_what_a_plain_index_would(steps: list[tuple[str, list[bytes]]])
                 case "tidy":
                     index.bands.tidy()
             for key in (b"a", b"b", b"\0", b"\xff\xfe"):
-                assert index.bands.sharing([key], 1000) == {n for n, keys_of in plain.items() if key in keys_of}
+                assert index.bands.sharing([key], 1000) == sorted(
+                    (n for n, keys_of in plain.items() if key in keys_of), reverse=True
+                )

@@ -8,6 +8,7 @@ Knows: the tables `band` and `unfiled`. Must not know: what makes pages alike.
 """
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -15,6 +16,9 @@ import msgspec
 
 #: Pages, of some 2 KB each.
 UNFILED_MAX: Final = 4096
+#: Looked at in each band, the newest first, of those in the index and of those that are not in it yet: a band that a whole site
+#: shares must not cost a walk over the site.
+LOOKED_AT: Final = 64
 
 _SHARING: Final = """
 SELECT (SELECT group_concat(n) FROM (SELECT n FROM band WHERE key = each.value ORDER BY n DESC LIMIT ?)) FROM json_each(?) AS each
@@ -58,14 +62,17 @@ class Bands:
             for key in _decode(entered):
                 self._unfiled[key].remove(n)
 
-    def sharing(self, keys: Sequence[bytes], most: int) -> set[int]:
-        """Pages that share a band with these keys; of each band so many of the newest, in and out of the index."""
+    def sharing(self, keys: Sequence[bytes], most: int) -> list[int]:
+        """Pages that share the most bands with these keys; of those that share as many, the newest first."""
         unfiled = self._all_unfiled()
-        found = {n for key in keys if key in unfiled for n in unfiled[key][-most:]}
-        for (filed,) in self._sql.execute(_SHARING, (most, _encode(keys).decode())):
+        shared = [n for key in keys if key in unfiled for n in unfiled[key][-LOOKED_AT:]]
+        for (filed,) in self._sql.execute(_SHARING, (LOOKED_AT, _encode(keys).decode())):
             if filed is not None:
-                found.update(map(int, filed.split(",")))
-        return found
+                shared += map(int, filed.split(","))
+        if len(shared) < 2:
+            return shared
+        times = Counter(shared)
+        return sorted(times, key=lambda n: (times[n], n), reverse=True)[:most]
 
     def file(self) -> None:
         """Puts them into the index, once they are enough."""

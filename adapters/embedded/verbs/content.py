@@ -13,9 +13,9 @@ from gossamer.ids import UrlId
 from gossamer.records import Content, Seat
 from gossamer.states import State
 
-#: Looked at in each band, the newest first, of those in the index and of those that are not in it yet: a band that a whole site
-#: shares must not cost a walk over the site.
-CANDIDATES: Final = 8
+#: Compared with: those that share the most bands, the newest of them first. A page of one template with many others shares a band
+#: or two with each, and nearly all with its twin.
+CANDIDATES: Final = 16
 ASK_AGAIN_S: Final = 0.1
 VALUE_BYTES: Final = 4
 
@@ -70,7 +70,7 @@ def _nearest(desk: Desk, content: Content) -> Twin | Wait | None:
         return None
     best: tuple[float, UrlId] | None = None
     waits = False
-    for n in sorted(desk.bands.sharing(content.bands, CANDIDATES), reverse=True):
+    for n in desk.bands.sharing(content.bands, CANDIDATES):
         signature, id, state = desk.sql.execute(_CANDIDATE, (n,)).fetchone()
         similarity = agreement(content.signature, signature)
         if similarity < threshold:

@@ -8,8 +8,10 @@
 --
 -- An entry is there while its URL is FETCHING, and stays if the page is stored: until then it may yet fail, and its like waits.
 local Content = {
-    CANDIDATES = 8, -- looked at in each band, the newest first: a band that a whole site shares must not cost a walk over the site
-    KEPT = 64, -- in a band: those that are withdrawn leave enough behind
+    -- Compared with: those that share the most bands, the newest of them first. A page of one template with many others shares a
+    -- band or two with each, and nearly all with its twin.
+    CANDIDATES = 16,
+    KEPT = 64, -- in a band, the newest: one that a whole site shares must not cost a walk over the site
     PLACE_BYTES = 5,
     VALUE_BYTES = 4,
 }
@@ -135,17 +137,18 @@ function Content.nearest(signature, bands)
 end
 
 function Content.candidates(bands)
-    local candidates, seen = {}, {}
+    local candidates, times = {}, {}
     for _, band in ipairs(bands) do
-        local places = Content.places(band)
-        for at = 1, math.min(#places, Content.CANDIDATES) do
-            local place = places[at]
-            if not seen[place] then
-                seen[place] = true
-                candidates[#candidates + 1] = place
-            end
+        for _, place in ipairs(Content.places(band)) do
+            if not times[place] then candidates[#candidates + 1] = place end
+            times[place] = (times[place] or 0) + 1
         end
     end
+    table.sort(candidates, function(one, other)
+        if times[one] ~= times[other] then return times[one] > times[other] end
+        return one > other
+    end)
+    for at = #candidates, Content.CANDIDATES + 1, -1 do candidates[at] = nil end
     Shelf.fetch(Content.entries(), candidates)
     return candidates
 end
