@@ -10,7 +10,7 @@ ledger does).
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -104,9 +104,17 @@ class LinkRules:
 
 #: A link, and why it is not followed ("" if it may be). None: it is no link at all.
 _Verdict = tuple[Link | None, str]
-#: Of one site, by where on it a link leads, and by a link as it stands there if that means the same on all of its pages. The two
-#: can't be taken for one another: a path that begins with one slash means itself, and everything else is no plain path.
-_Known = dict[str, _Verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is remembered of the links to one site, and of those on its pages."""
+
+    plain: dict[str, _Verdict] = field(default_factory=dict)  #: by the path, of those to it that are plain
+    spelled: dict[str, _Verdict] = field(default_factory=dict)  #: as they stand on its pages, of those that mean the same on all
+
+    def __len__(self) -> int:
+        return len(self.plain) + len(self.spelled)
 
 
 class LinkReader:
@@ -161,6 +169,7 @@ class LinkReader:
         """
         base = Base.of(self._base(url, parsed.base))
         known = self._site(base.site)
+        plain, spelled = known.plain, known.spelled
         hrefs, marked = self._hrefs(parsed, charset)
         of_page = self._page_refusal(depth + of_sitemaps, nofollow)  # a sitemap whose own links are too deep is of no use
         links: dict[UrlId, Link] = {}
@@ -170,7 +179,7 @@ class LinkReader:
             if of_sitemaps:
                 link, reason = self._judged(base.url, href, is_sitemap=True)
             else:
-                link, reason = known.get(href) or self._verdict(base, href)
+                link, reason = plain.get(href) or spelled.get(href) or self._verdict(base, href)
             if link is None:
                 refused.setdefault(reason, []).append(href)
                 continue
@@ -216,7 +225,7 @@ class LinkReader:
         """What is remembered of it; the longest unused site is forgotten for a new one."""
         known = self._sites.pop(origin, None)
         if known is None:
-            known = {}
+            known = _Known()
             if len(self._sites) >= SITES_KEPT:
                 self._forget()
         self._sites[origin] = known
@@ -242,6 +251,9 @@ class LinkReader:
 
         What is plain is remembered by where it leads to, whatever page links to it, and in whatever way.
         """
+        guessed = base.guess(href)
+        if guessed is not None and (known := self._sites.get(guessed[0])) is not None and guessed[1] in known.plain:
+            return known.plain[guessed[1]]
         place = self._finder.place(base, href)
         if place is None:
             site, key = base.site, href
@@ -251,16 +263,17 @@ class LinkReader:
         else:
             site, key = place
             known = self._site(site)
-            if key in known:
-                return known[key]
+            if key in known.plain:
+                return known.plain[key]
             verdict = self._verdict_on(self._finder.link(site, key))
         link, _ = verdict
         if len(key) <= LINK_LENGTH_KEPT and (link is None or len(link.url) <= URL_LENGTH_KEPT):
             if self._kept >= LINKS_KEPT:
                 self._forget()
             known = self._site(site)
-            self._kept += key not in known
-            known[key] = verdict
+            verdicts = known.spelled if place is None else known.plain
+            self._kept += key not in verdicts
+            verdicts[key] = verdict
         return verdict
 
     def _forget(self) -> None:

@@ -345,6 +345,7 @@ PIECES = [
     ".",
     "x:y",
     "javascript:",
+    *["./", "../", "/dir/", "dir", "http://site.test", "http:", "https://site.test/dir/a", "%2e%2e/", "b%2ec", ".h", "//"],
     *["ı:x", "http\u017f://site.test/x", "\u212a://a/b", "/a//b?\u00e9", "/a//b?%E9"],
 ]
 HREFS = st.lists(st.sampled_from(PIECES), max_size=4).map("".join) | st.text(max_size=12)
@@ -411,7 +412,7 @@ def test_memory_is_bounded() -> None:
 
     assert len(at._sites) <= SITES_KEPT
     assert sum(map(len, at._sites.values())) == at._kept
-    assert max(len(href) for known in at._sites.values() for href in known) <= LINK_LENGTH_KEPT
+    assert max(len(key) for known in at._sites.values() for key in (*known.plain, *known.spelled)) <= LINK_LENGTH_KEPT
 
 
 def test_a_memory_that_is_full_all_the_time_counts_what_it_holds(monkeypatch: pytest.MonkeyPatch) -> None:
