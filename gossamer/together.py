@@ -2,7 +2,9 @@
 
 A verb on thirty pages costs little more than on one, so what several tasks want at about the same time is asked once. Nobody
 waits for a timer: a lone caller is served at once, and groups grow with the load by themselves. `linger_s` is for what is dear to
-call (a blob store): the first one waits that long for company, while there is somebody who may come.
+call (a blob store): the first one waits that long for company, while there is somebody who may come. `at_once` is for what
+answers many calls in the time of one, as ledgers do: no call waits for another one's end, and those who come in the same turn of the
+loop still go together.
 """
 
 import asyncio
@@ -23,6 +25,7 @@ class Together(Generic[A, B]):
         call: Callable[[Sequence[A]], Awaitable[Sequence[B]]],
         *,
         most: int,
+        at_once: bool = False,
         linger_s: float = 0.0,
         clock: Clock | None = None,
         weight: Callable[[A], int] = lambda item: 0,
@@ -32,13 +35,14 @@ class Together(Generic[A, B]):
         assert most > 0
         assert linger_s == 0 or clock is not None
         self._call = call
-        self._most = most
+        self._most, self._at_once = most, at_once
         self._linger_s = linger_s
         self._clock = clock
         self._weight_of, self._most_weight = weight, most_weight
         self._weight = 0  # of all that wait
         self._waiting: list[tuple[A, asyncio.Future[B]]] = []
-        self._caller: asyncio.Task[None] | None = None
+        self._callers: set[asyncio.Task[None] | None] = set()
+        self._gathers = False  # one of these is about to take those who wait
         self._enough = asyncio.Event()
         self._coming = 0
 
@@ -47,13 +51,11 @@ class Together(Generic[A, B]):
         return len(self._waiting)
 
     async def __call__(self, item: A) -> B:
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[B] = loop.create_future()
+        answer: asyncio.Future[B] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, answer))
         self._weight += self._weight_of(item)
         self._look()
-        if self._caller is None:
-            self._caller = loop.create_task(self._work())
+        self._see_to_them()
         return await answer
 
     def one_comes(self) -> None:
@@ -71,15 +73,24 @@ class Together(Generic[A, B]):
         if self._linger_s and (len(self._waiting) >= self._most or self._weight >= self._most_weight):
             self._enough.set()
 
+    def _see_to_them(self) -> None:
+        if not self._gathers and (self._at_once or not self._callers):
+            self._gathers = True
+            self._callers.add(asyncio.get_running_loop().create_task(self._work()))
+
     async def _work(self) -> None:
         """Calls until nobody waits. What a call raises is everybody's answer, so this task never fails."""
         try:
             while self._waiting:
+                self._gathers = True
                 await self._company()
                 group, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
+                self._gathers = False
                 self._weight -= sum(self._weight_of(item) for item, _ in group)
                 self._enough.clear()
                 self._look()
+                if self._waiting:
+                    self._see_to_them()
                 try:
                     answers = await self._call([item for item, _ in group])
                 except Exception as error:
@@ -92,7 +103,7 @@ class Together(Generic[A, B]):
                     if not future.done():
                         future.set_result(answer)
         finally:
-            self._caller = None
+            self._callers.discard(asyncio.current_task())
 
     async def _company(self) -> None:
         if self._clock is not None and self._linger_s and self._coming and not self._enough.is_set():

@@ -31,6 +31,29 @@ async def test_who_comes_while_a_call_is_under_way_goes_into_the_next() -> None:
     assert groups == [[1], [2, 3, 4]]
 
 
+async def test_calls_at_once_wait_for_no_other_and_who_comes_at_one_moment_still_goes_together() -> None:
+    groups: list[list[int]] = []
+    answered = asyncio.Event()
+
+    async def call(items: Sequence[int]) -> list[int]:
+        groups.append(list(items))
+        await answered.wait()
+        return [item * 10 for item in items]
+
+    together = Together(call, most=2, at_once=True)
+    callers = [asyncio.create_task(together(1))]
+    await settled()
+    callers += [asyncio.create_task(together(number)) for number in (2, 3, 4)]
+    await settled()
+    callers += [asyncio.create_task(together(5))]
+    await settled()
+    assert groups == [[1], [2, 3], [4], [5]]
+    answered.set()
+
+    assert await asyncio.gather(*callers) == [10, 20, 30, 40, 50]
+    assert await together(6) == 60, "whoever comes later is served as well"
+
+
 async def test_a_group_is_never_larger_than_it_may_be() -> None:
     sizes: list[int] = []
 
