@@ -21,7 +21,7 @@ from gossamer.outcomes import Outcome
 from gossamer.ports.blobs import BlobRef, Capture
 from gossamer.ports.broker import URLS, Broker, worker_queue
 from gossamer.ports.ledger import Ledger
-from gossamer.records import UNRANKED, Closing, Content, Facts, PassedUp, Rules, Seat, Visit
+from gossamer.records import UNRANKED, Closing, Content, Facts, Leaving, PassedUp, Rules, Seat, Visit
 from services.frontier.bands import BandTable
 from services.frontier.draw import Draw
 from services.frontier.prioritizer import Prioritizing
@@ -119,7 +119,7 @@ class Lives:
             held = [(self._seats[owner], hand) for owner, hand in hands.items()]
             with watch("ledger"):
                 gates = await asyncio.gather(*(self._ledger.begin(seat, [page.url.id for page in hand]) for seat, hand in held))
-                await asyncio.gather(*(self._ledger.leave(seat, page.url.id, _visit(page)) for seat, hand in held for page in hand))
+                await asyncio.gather(*(self._ledger.leave(seat, [_leaving(page) for page in hand]) for seat, hand in held))
             assert all(isinstance(gate, Go) for each in gates for gate in each)
             contents = [(seat, [_content(page) for page in hand]) for seat, hand in held]
             with watch("judge"):
@@ -139,6 +139,10 @@ class Lives:
 
 def _visit(page: Visited) -> Visit:
     return Visit(received_bytes=page.answer.received_bytes, since_start_s=page.answer.took_s, delay_s=0.0, answered=True)
+
+
+def _leaving(page: Visited) -> Leaving:
+    return Leaving(id=page.url.id, visit=_visit(page))
 
 
 def _content(page: Visited) -> Content:

@@ -103,6 +103,14 @@ class Closing(msgspec.Struct, frozen=True, kw_only=True):
     refused: Sequence[Refused] = ()
 
 
+class Leaving(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of a request whose URL goes on; its domain is to be left alone for `until_s` seconds (None: it needn't be)."""
+
+    id: UrlId
+    visit: Visit = Visit()
+    until_s: float | None = None
+
+
 class Deferral(msgspec.Struct, frozen=True, kw_only=True):
     """A URL to be asked for again, not before `until_s` seconds from now (None: the domain's own not_before will do)."""
 

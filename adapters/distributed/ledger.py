@@ -64,6 +64,7 @@ from gossamer.records import (
     CrawlRecord,
     Deferral,
     DomainRecord,
+    Leaving,
     PassedUp,
     Robots,
     Rules,
@@ -208,9 +209,9 @@ class RedisLedger:
         (answer,) = _gate_answers(await self._run("knock", seat.worker, seat.epoch, id))
         return answer
 
-    async def leave(self, seat: Seat, id: UrlId, visit: Visit, until_s: float | None = None) -> None:
-        until = "" if until_s is None else repr(until_s)
-        await self._run("leave", seat.worker, seat.epoch, id, _encode(_visit(visit)), until)
+    async def leave(self, seat: Seat, leavings: Sequence[Leaving]) -> None:
+        packed = [(_raw(one.id), one.until_s, _visit(one.visit)) for one in leavings]
+        await self._run("leave", seat.worker, seat.epoch, _encode(packed))
 
     async def judge(self, seat: Seat, contents: Sequence[Content]) -> list[Judgement]:
         packed = [(_raw(one.id), _raw(one.exact), _raw(one.signature), [_raw(band) for band in one.bands]) for one in contents]

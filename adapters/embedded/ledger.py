@@ -34,13 +34,13 @@ from gossamer.records import (
     CrawlRecord,
     Deferral,
     DomainRecord,
+    Leaving,
     PassedUp,
     Robots,
     Rules,
     Seat,
     SiteRecord,
     UrlRecord,
-    Visit,
     WorkerRecord,
 )
 
@@ -48,7 +48,7 @@ from gossamer.records import (
 GROUP = 256
 #: Between the beginnings of two groups while many call: a commit of thirty costs hardly more than one of three. And how many in
 #: the last one are many. Whoever calls alone is served at once.
-GROUP_S = 0.004
+GROUP_S = 0.006
 MANY = 4
 #: Another process that writes (to stop the crawl, say) is done in no time: how often it is tried again, and after how long.
 BUSY_TRIES = 1000
@@ -267,8 +267,8 @@ class SqliteLedger:
     async def knock(self, seat: Seat, id: UrlId) -> GateAnswer:
         return await self._run(lambda desk: gate.knock(desk, seat, id))
 
-    async def leave(self, seat: Seat, id: UrlId, visit: Visit, until_s: float | None = None) -> None:
-        await self._run(lambda desk: gate.leave(desk, seat, id, visit, until_s))
+    async def leave(self, seat: Seat, leavings: Sequence[Leaving]) -> None:
+        await self._run(lambda desk: gate.leave(desk, seat, leavings))
 
     async def judge(self, seat: Seat, contents: Sequence[Content]) -> list[Judgement]:
         return await self._run(lambda desk: content.judge(desk, seat, contents))

@@ -26,13 +26,13 @@ from gossamer.records import (
     CrawlRecord,
     Deferral,
     DomainRecord,
+    Leaving,
     PassedUp,
     Robots,
     Rules,
     Seat,
     SiteRecord,
     UrlRecord,
-    Visit,
     WorkerRecord,
 )
 
@@ -168,10 +168,11 @@ class Ledger(Protocol):
         """
         ...
 
-    async def leave(self, seat: Seat, id: UrlId, visit: Visit, until_s: float | None = None) -> None:
-        """The request of `begin` or `knock` is over, the URL goes on: bytes settled, domain idle.
+    async def leave(self, seat: Seat, leavings: Sequence[Leaving]) -> None:
+        """Requests of `begin` or `knock` are over, their URLs go on: bytes settled, domains idle.
 
-        Changes something only while the domain is busy with this id. `until_s`: robots.txt can't be had before.
+        Each, in order, changes something only if this worker holds its URL and the domain is busy with it; the others are passed
+        over. `until_s`: robots.txt can't be had before.
         """
         ...
 

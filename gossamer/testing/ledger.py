@@ -30,6 +30,7 @@ from gossamer.records import (
     Deferral,
     DomainRecord,
     Facts,
+    Leaving,
     PassedUp,
     Refused,
     Robots,
@@ -506,7 +507,7 @@ class LedgerContract:
         (answer,) = await crawl.ledger.begin(seat, [url(1).id])
         assert isinstance(answer, Wait)
         assert answer.why is Why.ALONE
-        await crawl.ledger.leave(seat, b.id, Visit())
+        await crawl.ledger.leave(seat, [Leaving(id=b.id)])
         assert isinstance((await crawl.ledger.begin(seat, [url(1).id]))[0], Go)
         await crawl.advance(1)
         answer = await crawl.ledger.knock(seat, b.id)
@@ -704,7 +705,7 @@ class LedgerContract:
     async def test_a_page_that_is_closed_long_after_its_request_holds_nobody_up(self, harness: LedgerHarness) -> None:
         crawl, (seat,) = await begun(harness)
         await crawl.fetching(seat, url(1))
-        await crawl.ledger.leave(seat, url(1).id, Visit(received_bytes=10))
+        await crawl.ledger.leave(seat, [Leaving(id=url(1).id, visit=Visit(received_bytes=10))])
         await crawl.advance(5)  # a slow module
         await crawl.finish(seat, url(1), Outcome.DONE)
         await crawl.routed(url(2))
@@ -749,7 +750,7 @@ class LedgerContract:
     async def test_a_url_begun_again_when_its_request_is_over_passes_the_gate_again(self, harness: LedgerHarness) -> None:
         crawl, (seat,) = await begun(harness)
         await crawl.fetching(seat, url(1))
-        await crawl.ledger.leave(seat, url(1).id, Visit())
+        await crawl.ledger.leave(seat, [Leaving(id=url(1).id)])
 
         (answer,) = await crawl.ledger.begin(seat, [url(1).id])
         assert isinstance(answer, Wait)
@@ -788,7 +789,7 @@ class LedgerContract:
         crawl, (seat,) = await begun(harness)
         await crawl.routed(url(1))
         await crawl.ledger.knock(seat, url(1).id)
-        await crawl.ledger.leave(seat, url(1).id, Visit(), until_s=5)
+        await crawl.ledger.leave(seat, [Leaving(id=url(1).id, until_s=5)])
         await crawl.ledger.pass_up(seat, [PassedUp(id=url(1).id, outcome=Outcome.ROBOTS_DENIED)])
         await crawl.ledger.add([url(2)])
 
@@ -806,20 +807,48 @@ class LedgerContract:
         counts = await crawl.ledger.counts()
         assert (counts.fetching, counts.reserved_bytes, counts.requests) == (0, REQUEST_BYTES, 1)
         assert (await crawl.domain()).busy == url(1).id
-        await crawl.ledger.leave(seat, url(1).id, Visit(received_bytes=40))
-        await crawl.ledger.leave(seat, url(1).id, Visit(received_bytes=40))  # its answer was lost
+        await crawl.ledger.leave(seat, [Leaving(id=url(1).id, visit=Visit(received_bytes=40))])
+        await crawl.ledger.leave(seat, [Leaving(id=url(1).id, visit=Visit(received_bytes=40))])  # its answer was lost
         counts = await crawl.ledger.counts()
         assert (counts.reserved_bytes, counts.used_bytes) == (0, 40)
         (answer,) = await crawl.ledger.begin(seat, [url(1).id])
         assert isinstance(answer, Wait)
         assert answer.why is Why.DELAY
 
+    async def test_requests_left_together_end_as_they_would_one_by_one(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness)
+        fetched, knocked, over, waits = urls = [url(number, f"{name}.example") for number, name in enumerate("abcd")]
+        await crawl.fetching(seat, fetched, over)
+        await crawl.routed(knocked, waits)
+        await crawl.ledger.knock(seat, knocked.id)
+        await crawl.finish(seat, over)
+        visit = Visit(received_bytes=10, delay_s=7.0)
+
+        await crawl.ledger.leave(
+            seat,
+            [
+                Leaving(id=over.id, visit=visit),  # in nobody's hand
+                Leaving(id=url(9).id, visit=visit),  # nor was this one ever
+                Leaving(id=waits.id, visit=visit, until_s=60),  # it has no request
+                Leaving(id=fetched.id, visit=visit),
+                Leaving(id=fetched.id, visit=visit),  # it is over by now
+                Leaving(id=knocked.id, visit=visit, until_s=60),
+            ],
+        )
+
+        counts = await crawl.ledger.counts()
+        assert (counts.reserved_bytes, counts.used_bytes) == (0, 20)
+        domains = [await crawl.domain(one.domain) for one in urls]
+        assert [domain.busy for domain in domains] == [None] * 4
+        assert [domain.delay_s for domain in domains] == [7.0, 7.0, 1.0, 1.0]
+        assert [domain.not_before > harness.now() for domain in domains] == [False, True, False, False]
+
     async def test_a_robots_txt_that_cant_be_had_yet_holds_the_domain_off(self, harness: LedgerHarness) -> None:
         crawl, (seat,) = await begun(harness)
         await crawl.routed(url(1))
         await crawl.ledger.knock(seat, url(1).id)
 
-        await crawl.ledger.leave(seat, url(1).id, Visit(), until_s=10)
+        await crawl.ledger.leave(seat, [Leaving(id=url(1).id, until_s=10)])
 
         assert await crawl.ledger.knock(seat, url(1).id) is Dropped.CLOSED
         assert await crawl.state(url(1)) is State.PARKED
@@ -827,7 +856,7 @@ class LedgerContract:
     async def test_a_retry_waits_for_its_domain_and_is_never_parked(self, harness: LedgerHarness) -> None:
         crawl, (seat,) = await begun(harness)
         await crawl.fetching(seat, url(1))
-        await crawl.ledger.leave(seat, url(1).id, Visit(received_bytes=10), until_s=3)
+        await crawl.ledger.leave(seat, [Leaving(id=url(1).id, visit=Visit(received_bytes=10), until_s=3)])
 
         answer = await crawl.ledger.knock(seat, url(1).id)
         assert isinstance(answer, Wait)
@@ -877,7 +906,7 @@ class LedgerContract:
     async def test_a_retry_without_bytes_left_is_deferred_and_the_crawl_drains(self, harness: LedgerHarness) -> None:
         crawl, (seat,) = await begun(harness, rules(max_bytes=150))
         await crawl.fetching(seat, url(1))
-        await crawl.ledger.leave(seat, url(1).id, Visit(received_bytes=80))
+        await crawl.ledger.leave(seat, [Leaving(id=url(1).id, visit=Visit(received_bytes=80))])
         await crawl.advance(1)
 
         assert await crawl.ledger.knock(seat, url(1).id) is Dropped.BUDGET
@@ -911,13 +940,13 @@ class LedgerContract:
         await crawl.ledger.stop(CrawlOutcome.STOPPED)
 
         assert (await crawl.ledger.end()).status is CrawlStatus.DRAINING
-        await crawl.ledger.leave(seat, url(1).id, Visit())
+        await crawl.ledger.leave(seat, [Leaving(id=url(1).id)])
         assert (await crawl.ledger.end()).status is CrawlStatus.ENDED
 
     async def test_bytes_count_once_whoever_tells_of_them(self, harness: LedgerHarness) -> None:
         crawl, (seat,) = await begun(harness)
         await crawl.fetching(seat, url(1))
-        await crawl.ledger.leave(seat, url(1).id, Visit(received_bytes=50))
+        await crawl.ledger.leave(seat, [Leaving(id=url(1).id, visit=Visit(received_bytes=50))])
         closing = Closing(id=url(1).id, outcome=Outcome.GONE, visit=Visit(received_bytes=50))
         await crawl.ledger.finish(seat, [closing])
         assert (await crawl.ledger.counts()).used_bytes == 50
@@ -1149,7 +1178,7 @@ class LedgerContract:
         urls = [url(number) for number in range(4)]
         for one in urls:  # each is being fetched, its request over: they wait for their retry
             await crawl.fetching(seat, one)
-            await crawl.ledger.leave(seat, one.id, Visit())
+            await crawl.ledger.leave(seat, [Leaving(id=one.id)])
 
         closings = [Closing(id=u.id, outcome=Outcome.TIMEOUT, visit=Visit(failed=Outcome.TIMEOUT)) for u in urls]
         await crawl.ledger.finish(seat, closings)
@@ -1198,10 +1227,10 @@ class LedgerContract:
         crawl, (seat,) = await begun(harness, rules(max_host_pages=2, delay_s=0.0))
         await crawl.routed(url(1))
         assert isinstance(await crawl.ledger.knock(seat, url(1).id), Go)
-        await crawl.ledger.leave(seat, url(1).id, Visit())
+        await crawl.ledger.leave(seat, [Leaving(id=url(1).id)])
         for _ in range(2):
             assert isinstance((await crawl.ledger.begin(seat, [url(1).id]))[0], Go)
-        await crawl.ledger.leave(seat, url(1).id, Visit())
+        await crawl.ledger.leave(seat, [Leaving(id=url(1).id)])
         assert isinstance(await crawl.ledger.knock(seat, url(1).id), Go)
 
         assert (await crawl.domain()).begun == 1
@@ -1575,7 +1604,7 @@ async def _call(crawl: Crawl, seat: Seat, verb: str) -> None:
         case "knock":
             await ledger.knock(seat, two.id)
         case "leave":
-            await ledger.leave(seat, one.id, Visit(received_bytes=5, delay_s=9.0), until_s=60)
+            await ledger.leave(seat, [Leaving(id=one.id, visit=Visit(received_bytes=5, delay_s=9.0), until_s=60)])
         case "judge":
             await ledger.judge(seat, [Content(id=one.id, exact=b"x")])
         case "finish":
@@ -1657,4 +1686,4 @@ async def _hold_off(crawl: Crawl, seat: Seat) -> None:
     await crawl.ledger.add([other])
     await crawl.ledger.route([(other.id, 50)])
     await crawl.ledger.knock(seat, other.id)
-    await crawl.ledger.leave(seat, other.id, Visit(), until_s=60)
+    await crawl.ledger.leave(seat, [Leaving(id=other.id, until_s=60)])

@@ -26,6 +26,7 @@ from gossamer.records import (
     CrawlStatus,
     Deferral,
     Facts,
+    Leaving,
     PassedUp,
     Rules,
     Seat,
@@ -359,14 +360,22 @@ def ledger_machine(make_harness: Callable[[], LedgerHarness]) -> type[RuleBasedS
             if answer is not None:
                 self.dialled(id, answer)
 
-        @rule(seat=seats, pick=picks, received=st.integers(0, CAP), until_s=waits, delay_s=delays, failed=failures)
+        @rule(
+            seat=seats,
+            urls=st.lists(picks, min_size=1, max_size=3),
+            received=st.integers(0, CAP),
+            until_s=waits,
+            delay_s=delays,
+            failed=failures,
+        )
         def leave(
-            self, seat: Seat, pick: int, received: int, until_s: float | None, delay_s: float | None, failed: Outcome | None
+            self, seat: Seat, urls: list[int], received: int, until_s: float | None, delay_s: float | None, failed: Outcome | None
         ) -> None:
-            page = self.chosen(pick, *HELD, at=seat)
-            visit = self.visit(page, received, delay_s, failed)
-            id = id_of(page)
-            self.both(lambda: self.ledger.leave(seat, id, visit, until_s), lambda: self.plain.leave(seat, id, visit, until_s))
+            pages = [self.chosen(pick, *HELD, at=seat) for pick in urls]
+            leavings = [
+                Leaving(id=id_of(page), visit=self.visit(page, received, delay_s, failed), until_s=until_s) for page in pages
+            ]
+            self.both(lambda: self.ledger.leave(seat, leavings), lambda: self.plain.leave(seat, leavings))
 
         @rule(seat=seats, pick=picks, text=st.integers(0, 2))
         def judge(self, seat: Seat, pick: int, text: int) -> None:

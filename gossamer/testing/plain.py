@@ -22,6 +22,7 @@ from gossamer.records import (
     CrawlStatus,
     Deferral,
     Facts,
+    Leaving,
     PassedUp,
     Rules,
     Seat,
@@ -503,17 +504,19 @@ class PlainLedger:
     def _go(self) -> Go:
         return Go(self.rules.request_bytes, len(self.scope))
 
-    def leave(self, seat: Seat, id: UrlId, visit: Visit, until_s: float | None = None) -> None:
-        u = self._in_hand(seat, id, *HELD)
-        if u is None or self.domains[u.url.domain].busy != id:
-            return
-        domain = self.domains[u.url.domain]
-        domain.busy = None
-        self.used_bytes += visit.received_bytes
-        self._settle(domain, visit)
-        domain.next_at = max(domain.next_at, self.now - visit.since_start_s + domain.delay_s)
-        if until_s is not None:
-            self._hold_off(domain, until_s)
+    def leave(self, seat: Seat, leavings: Sequence[Leaving]) -> None:
+        self.seated(seat)
+        for leaving in leavings:
+            u, visit = self._in_hand(seat, leaving.id, *HELD), leaving.visit
+            if u is None or self.domains[u.url.domain].busy != leaving.id:
+                continue
+            domain = self.domains[u.url.domain]
+            domain.busy = None
+            self.used_bytes += visit.received_bytes
+            self._settle(domain, visit)
+            domain.next_at = max(domain.next_at, self.now - visit.since_start_s + domain.delay_s)
+            if leaving.until_s is not None:
+                self._hold_off(domain, leaving.until_s)
 
     def judge(self, seat: Seat, content: Content) -> Judgement:
         if self._in_hand(seat, content.id, State.FETCHING) is None:

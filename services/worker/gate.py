@@ -1,6 +1,7 @@
 """The gate, as a worker passes it: every request of the crawl comes through here, and none without.
 
-What several URLs ask at about the same time is one call of the ledger.
+What several URLs ask at the same moment is one call of the ledger; who comes later waits for no other one's answer, since a domain is
+idle until it has its own.
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from gossamer.crash import step
 from gossamer.ids import UrlId
 from gossamer.messages import Url
 from gossamer.ports.ledger import Ledger
-from gossamer.records import Seat, Visit
+from gossamer.records import Leaving, Seat, Visit
 from gossamer.together import Together
 
 GROUP = 32
@@ -19,7 +20,8 @@ GROUP = 32
 class Gate:
     def __init__(self, ledger: Ledger, seat: Seat) -> None:
         self._ledger, self._seat = ledger, seat
-        self._begin = Together(self._begin_all, most=GROUP)
+        self._begin = Together(self._begin_all, most=GROUP, at_once=True)
+        self._leave = Together(self._leave_all, most=GROUP, at_once=True)
 
     @step("worker.begin")
     async def begin(self, url: Url) -> GateAnswer:
@@ -32,7 +34,11 @@ class Gate:
 
     async def leave(self, url: Url, visit: Visit, until_s: float | None = None) -> None:
         """The request is over; the URL goes on."""
-        await self._ledger.leave(self._seat, url.id, visit, until_s)
+        await self._leave(Leaving(id=url.id, visit=visit, until_s=until_s))
 
     async def _begin_all(self, ids: Sequence[UrlId]) -> Sequence[GateAnswer]:
         return await self._ledger.begin(self._seat, ids)
+
+    async def _leave_all(self, leavings: Sequence[Leaving]) -> Sequence[None]:
+        await self._ledger.leave(self._seat, leavings)
+        return [None] * len(leavings)

@@ -29,6 +29,7 @@ from gossamer.records import (
     CrawlStatus,
     Deferral,
     Facts,
+    Leaving,
     PassedUp,
     Refused,
     Robots,
@@ -108,7 +109,7 @@ async def crawl_on(harness: RedisHarness, rng: random.Random, steps: int) -> Sea
                 await fetch(ledger, seat, one, rng)
         if held and rng.random() < 0.3:
             await ledger.knock(seat, held[0].id)
-            await ledger.leave(seat, held[0].id, Visit(received_bytes=10), rng.choice([None, 2.0]))
+            await ledger.leave(seat, [Leaving(id=held[0].id, visit=Visit(received_bytes=10), until_s=rng.choice([None, 2.0]))])
             await ledger.pass_up(seat, [PassedUp(id=held[-1].id, outcome=Outcome.ROBOTS_DENIED, reason="Disallow: /")])
         await ledger.know_ranks({f"{rng.randrange(20)}.example": rng.randrange(101)}, rng.choice([1, 100]))
         await ledger.note("one", str(rng.random()))
@@ -246,7 +247,7 @@ def every_verb(ledger: Ledger, seat: Seat, one: Url) -> dict[str, Callable[[], A
         "rank": lambda: ledger.rank([(url(2).id, 40)]),
         "held": lambda: ledger.held(seat),
         "knock": lambda: ledger.knock(seat, one.id),
-        "leave": lambda: ledger.leave(seat, one.id, Visit(), 0.0),
+        "leave": lambda: ledger.leave(seat, [Leaving(id=one.id, until_s=0.0)]),
         "begin": lambda: ledger.begin(seat, [one.id]),
         "judge": lambda: ledger.judge(seat, [Content(id=one.id, exact=b"x", signature=b"sign", bands=[b"band"])]),
         "defer": lambda: ledger.defer(seat, [Deferral(id=one.id, until_s=1.0, reason="429")]),

@@ -12,7 +12,7 @@ from adapters.embedded.verbs.hands import close_with_domain, end_request, hold_o
 from gossamer.answers import Dropped, GateAnswer, Go, Wait, Why
 from gossamer.ids import UrlId
 from gossamer.outcomes import CrawlOutcome
-from gossamer.records import CrawlStatus, Seat, Visit
+from gossamer.records import CrawlStatus, Leaving, Seat
 from gossamer.states import State
 
 #: When to ask again if what is waited for has no time of its own: another request's end.
@@ -35,16 +35,17 @@ def knock(desk: Desk, seat: Seat, id: UrlId) -> GateAnswer:
     return _knock(desk, url, domain, worker)
 
 
-def leave(desk: Desk, seat: Seat, id: UrlId, visit: Visit, until_s: float | None) -> None:
+def leave(desk: Desk, seat: Seat, leavings: Sequence[Leaving]) -> None:
     worker = desk.seated(seat)
-    url = _in_hand(desk, worker, id)
-    if url is None:
-        return
-    domain = desk.domain(url.domain)
-    if domain.busy == url.n:
-        end_request(desk, url, domain, visit)
-        if until_s is not None:
-            hold_off(desk, domain, until_s)
+    for leaving in leavings:
+        url = _in_hand(desk, worker, leaving.id)
+        if url is None:
+            continue
+        domain = desk.domain(url.domain)
+        if domain.busy == url.n:
+            end_request(desk, url, domain, leaving.visit)
+            if leaving.until_s is not None:
+                hold_off(desk, domain, leaving.until_s)
 
 
 def _begin(desk: Desk, worker: WorkerRow, id: UrlId) -> GateAnswer:
