@@ -3,8 +3,8 @@
 A verb on thirty pages costs little more than on one, so what several tasks want at about the same time is asked once. Nobody
 waits for a timer: a lone caller is served at once, and groups grow with the load by themselves. `linger_s` is for what is dear to
 call (a blob store): the first one waits that long for company, while there is somebody who may come. `at_once` is for what
-answers many calls in the time of one, as ledgers do: no call waits for another one's end, and those who come in the same turn of the
-loop still go together.
+answers many calls in the time of one, as ledgers do: no call waits for another one's end, and those who come in the same turn of
+the loop still go together.
 """
 
 import asyncio

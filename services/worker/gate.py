@@ -1,7 +1,7 @@
 """The gate, as a worker passes it: every request of the crawl comes through here, and none without.
 
-What several URLs ask at the same moment is one call of the ledger; who comes later waits for no other one's answer, since a domain is
-idle until it has its own.
+What several URLs ask at the same moment is one call of the ledger; who comes later waits for no other one's answer, since a domain
+is idle until it has its own.
 """
 
 from collections.abc import Sequence
