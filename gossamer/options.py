@@ -8,18 +8,16 @@ Knows: texts and signatures. Must not know: where plug-ins are found, or how the
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType, NoneType, UnionType
-from typing import Any, Final, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from gossamer import kinds
 from gossamer.errors import SettingsError
 from gossamer.kinds import Kind
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleSpec:
+class ModuleSpec(NamedTuple):
     """A module, or a plug-in of another kind, as it was asked for."""
 
     name: str  #: of a file in modules/ or an entry point; or package.module; or the path of a .py file
@@ -98,6 +96,8 @@ def _options(spec: str, word: str, text: str) -> dict[str, str]:
 
 def _parameters(make: Callable[..., object], name: str) -> tuple[dict[str, Kind[Any]], list[str], bool]:
     """What can be given by keyword and as a text; what has to be; and whether anything else may be as well."""
+    if _takes_nothing(make):
+        return {}, [], False
     parameters = inspect.signature(make).parameters.values()
     try:
         annotations = get_type_hints(make.__init__ if inspect.isclass(make) else make)
@@ -110,6 +110,12 @@ def _parameters(make: Callable[..., object], name: str) -> tuple[dict[str, Kind[
         [each.name for each in by_keyword if each.default is each.empty],
         any(each.kind is each.VAR_KEYWORD for each in parameters),
     )
+
+
+def _takes_nothing(make: Callable[..., object]) -> bool:
+    """A class that says nothing of how it is made. `inspect` would parse Python's own words for it, which takes longest."""
+    made: Any = make
+    return type(made).__call__ is type.__call__ and made.__init__ is object.__init__ and made.__new__ is object.__new__
 
 
 def _kind_of(annotation: Any) -> Kind[Any] | None:

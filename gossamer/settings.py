@@ -13,7 +13,7 @@ from dataclasses import Field, dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from gossamer.errors import SettingsError
 from gossamer.kinds import (
@@ -370,8 +370,7 @@ class Settings:
     output: Output = group(Output(), "Output")
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """One setting as data: what a line of help, a row of the reference and the loader need to know of it."""
 
     group: str  #: the group's field in `Settings`
@@ -399,8 +398,7 @@ class Setting:
         return masked(shown) if self.secret and value is not None else shown
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """Settings that stand together in help and docs."""
 
     title: str
@@ -436,8 +434,7 @@ _BY_VARIABLE: Final[Mapping[str, Setting]] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(NamedTuple):
     """The settings of a crawl, and where each came from."""
 
     settings: Settings
@@ -479,8 +476,7 @@ def shown(settings: Settings) -> dict[str, str]:
     return {key: each.show(getattr(getattr(settings, each.group), each.name)) for key, each in BY_KEY.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(NamedTuple):
     """A value that was written somewhere."""
 
     setting: Setting

@@ -9,8 +9,10 @@ import asyncio
 import itertools
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+import msgspec
+from msgspec.structs import replace
 
 from gossamer.errors import BrokerUnavailable
 from gossamer.ports.broker import DeadLetter, Delivery
@@ -152,8 +154,7 @@ class MemorySubscription:
         return any(self.ready(queue) for queue in self._queues)
 
 
-@dataclass(frozen=True, slots=True)
-class _Message:
+class _Message(msgspec.Struct, frozen=True):
     age: int  #: its place in the queue's order, kept when it is given back
     body: bytes
     redelivered: bool = False

@@ -6,8 +6,9 @@ Must not know: what is in a message.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from gossamer.ids import WorkerId
 
@@ -22,8 +23,7 @@ def worker_queue(worker: WorkerId) -> str:
     return f"worker.{worker}"
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(msgspec.Struct, frozen=True):
     """One message in a consumer's hands until it is acknowledged. `tag` means something to its own subscription alone."""
 
     queue: str
@@ -32,8 +32,7 @@ class Delivery:
     redelivered: bool  #: it was in somebody's hands before; never True for one that was not
 
 
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
+class DeadLetter(msgspec.Struct, frozen=True):
     """A message that nobody could read. Its body is anybody's: not to be shown as it is."""
 
     queue: str  #: where it came from

@@ -23,9 +23,8 @@ from gossamer.ports.ledger import Ledger
 from gossamer.records import CrawlRecord
 from gossamer.settings import Engine, Settings, Storage
 from gossamer.urls import host_of
-from services.controller import cli, compose, crawls, up
+from services.controller import cli, compose, crawls
 from services.controller.crawls import Place
-from services.controller.dry_run import dry_run
 from services.controller.engines import Maker
 from services.controller.exits import Exit
 from services.controller.export.files import Target
@@ -34,8 +33,6 @@ from services.controller.outside import Outside
 from services.controller.reading import begun, glance
 from services.controller.run import run
 from services.controller.servers import named_in, with_rank_api_key, with_servers
-from services.controller.status import status_json, status_text
-from services.controller.stopping import stop
 from services.controller.wording import moment, safe
 
 UNKNOWN_KEPT_S: Final = 86_400.0
@@ -67,11 +64,17 @@ async def _obey(command: cli.Command, at: Outside) -> Exit:
             place = _find(where)
             if place.engine is Engine.COMPOSE:
                 return await compose.ask(place, "status", *(["--json"] if json else []))
+            from services.controller.status import status_json, status_text  # of no use to a crawl
+
             at.stdout.write((status_json if json else status_text)(place, await glance(place, at)))
             return Exit.DONE
         case cli.Stop(where=where):
             place = _find(where)
-            return await (compose.ask(place, "stop") if place.engine is Engine.COMPOSE else stop(place, at))
+            if place.engine is Engine.COMPOSE:
+                return await compose.ask(place, "stop")
+            from services.controller.stopping import stop  # of no use to a crawl
+
+            return await stop(place, at)
         case cli.Explain():
             return await _explain(command, at)
         case cli.Export(where=where, target=target, force=force):
@@ -114,6 +117,8 @@ async def _export(place: Place, target: Target, at: Outside, *, force: bool) -> 
 
 
 async def _up(start: cli.Start | None, at: Outside) -> Exit:
+    from services.controller import up  # for stacks of containers alone
+
     if (failed := up.failed_just_now(at.environ, at.clock.now())) is not None:
         up.note_end(at.environ, failed)
         return failed
@@ -131,6 +136,8 @@ async def _start(command: cli.Start, at: Outside) -> Exit:
     engine = settings.storage.engine
     at.maker(engine).check(settings)
     if command.dry_run:
+        from services.controller.dry_run import dry_run  # of no use to a crawl
+
         at.stdout.write(dry_run(command.loaded, settings.start.seeds))
         return Exit.DONE
     await _sweep(at)

@@ -1,7 +1,8 @@
 """Bands: priorities 0 (best) … 100 (worst) cut into queues of equal width, the best first."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from gossamer.crash import step
 from gossamer.messages import Ranked, Url, encode, in_hints
@@ -10,8 +11,7 @@ from gossamer.ports.broker import Broker, band_queue
 PRIORITY_MAX = 100
 
 
-@dataclass(frozen=True, slots=True)
-class BandTable:
+class BandTable(msgspec.Struct, frozen=True):
     """Which priorities go to which queue. It is data: the router reads it, `status` shows it."""
 
     bands: int

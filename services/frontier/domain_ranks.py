@@ -5,9 +5,9 @@ domain is worth what the URLs of all its hosts are worth together.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from gossamer.ports.ledger import Ledger
@@ -22,8 +22,7 @@ LOOKS_A_TURN: Final = 10
 HOSTS_MAX: Final = 200_000
 
 
-@dataclass(frozen=True, slots=True)
-class DomainRank:
+class DomainRank(msgspec.Struct, frozen=True):
     place: int  #: 1 is the best
     decimal: float  #: 10 for the best, 0 for the worst, 5 for the one in the middle
 

@@ -17,17 +17,14 @@ from gossamer.notes import NOTHING_TO_SAY, FrontierNote, encode_frontier_note, f
 from gossamer.ports.ledger import Ledger
 from gossamer.prioritizer import Prioritizer
 from gossamer.settings import Frontier
-from services.frontier.outside import file
-from services.frontier.outside.asking import Asking
-from services.frontier.outside.known import Known
-from services.frontier.outside.mixing import mix
-from services.frontier.outside.sources import Sources
+from services.frontier.outside.mixing import Outside, mix
 from services.frontier.prioritizers import choose
 from services.frontier.prioritizers.guarded import Guarded
 from services.frontier.prioritizers.pagerank import Pagerank
 from services.frontier.rank.owner import Owner
 
 if TYPE_CHECKING:
+    from services.frontier.outside.asking import Asking
     from services.frontier.outside.client import RankApi
 
 #: How old a note may be at most.
@@ -40,6 +37,8 @@ def check(settings: Frontier) -> None:
     """Raises `SettingsError` for a prioritizer or a rank file that can't work."""
     choose(settings.prioritizer)
     if settings.rank_file is not None:
+        from services.frontier.outside import file  # most crawls have none
+
         file.read(settings.rank_file)
 
 
@@ -57,12 +56,26 @@ class Ranking:
         chosen = choose(settings.prioritizer)
         self.prioritizer: Prioritizer = chosen.make()
         self._guard = None if chosen.is_ours else Guarded(self.prioritizer, chosen.spec.name, clock)
-        ranks = {} if settings.rank_file is None else file.read(settings.rank_file)
-        self._api = None if settings.rank_api is None else _open(settings.rank_api, settings.rank_api_key)
-        known = Known(clock)
-        self._asking = None if self._api is None else Asking(self._api, known, ledger, clock)
+        self._api: RankApi | None = None
+        self._asking: Asking | None = None
         #: None: nobody outside is asked.
-        self.outside = Sources(ranks, known if self._api is not None else None) if ranks or self._api is not None else None
+        self.outside: Outside | None = None
+        if settings.rank_file is not None or settings.rank_api is not None:
+            self._look_outside(settings)
+
+    def _look_outside(self, settings: Frontier) -> None:
+        from services.frontier.outside import file  # all of this is for the few crawls that are told to
+        from services.frontier.outside.asking import Asking
+        from services.frontier.outside.known import Known
+        from services.frontier.outside.sources import Sources
+
+        ranks = {} if settings.rank_file is None else file.read(settings.rank_file)
+        known = Known(self._clock)
+        if settings.rank_api is not None:
+            self._api = _open(settings.rank_api, settings.rank_api_key)
+            self._asking = Asking(self._api, known, self._ledger, self._clock)
+        if ranks or self._api is not None:
+            self.outside = Sources(ranks, known if self._api is not None else None)
 
     def __call__(self, urls: Sequence[Url]) -> Sequence[int]:
         own = (self._guard or self.prioritizer)(urls)

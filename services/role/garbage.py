@@ -9,11 +9,13 @@ from typing import Final
 
 #: Of objects that came and did not go: those of some dozens of pages.
 YOUNG: Final = 10_000
+#: What is imported stays: of this many a start has no more than once or twice.
+YOUNG_AT_START: Final = 100_000
 
 
 def look_less_often() -> None:
     """To be said before much is imported."""
-    gc.set_threshold(YOUNG, 20, 20)
+    gc.set_threshold(YOUNG_AT_START, 20, 20)
 
 
 def keep_all(*, but_for_garbage: bool = False) -> None:
@@ -22,3 +24,4 @@ def keep_all(*, but_for_garbage: bool = False) -> None:
         gc.unfreeze()
         gc.collect()
     gc.freeze()
+    gc.set_threshold(YOUNG, 20, 20)

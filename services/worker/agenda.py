@@ -12,8 +12,9 @@ Knows: URLs and moments. Must not know: the ledger, queues, how a page is fetche
 import heapq
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from gossamer.crash import step
 from gossamer.hints import Hints, read
@@ -26,9 +27,8 @@ from services.worker.errands import is_errand
 COURTESY_S: Final = 0.3
 
 
-@dataclass(slots=True)
-class _Domain:
-    urls: deque[tuple[Url, int]] = field(default_factory=deque)  # the first to come is the best
+class _Domain(msgspec.Struct):
+    urls: deque[tuple[Url, int]] = msgspec.field(default_factory=deque)  # the first to come is the best
     engaged: bool = False
     ready_at: float = 0.0
 

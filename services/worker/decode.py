@@ -9,7 +9,6 @@ Pure. Must not know: HTTP beyond two headers, what becomes of the text.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -42,8 +41,7 @@ class Decoded(msgspec.Struct, frozen=True):
     utf8: bytes | None = None  #: what `html` would be encoded to, if it came as that
 
 
-@dataclass(frozen=True, slots=True)
-class Undecodable:
+class Undecodable(msgspec.Struct, frozen=True):
     """A body that can't be, or that is no page."""
 
     outcome: Outcome
@@ -71,8 +69,7 @@ def decode(headers: Headers, body: bytes, cap_bytes: int) -> Decoded | Undecodab
 # --- Content codings ---
 
 
-@dataclass(frozen=True, slots=True)
-class _Unpacked:
+class _Unpacked(msgspec.Struct, frozen=True):
     """What was under one coding."""
 
     out: bytes

@@ -12,7 +12,6 @@ import re
 import socket
 import ssl
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 
@@ -76,8 +75,7 @@ class Answer(msgspec.Struct, frozen=True):
     cut: bool = False  #: there was more than the cap (of a sitemap, or with `types` off)
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
+class Trouble(msgspec.Struct, frozen=True):
     """No message, or one that is not taken."""
 
     outcome: Outcome

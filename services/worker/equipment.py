@@ -2,11 +2,12 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from gossamer import __version__
 from gossamer.clock import Clock
@@ -49,12 +50,11 @@ READ_AT_ONCE: Final = 16
 READ_LINGER_S: Final = 0.002
 
 
-@dataclass
-class Noted:
+class Noted(msgspec.Struct):
     """What a worker's steps have seen, for who watches. Survives the seat."""
 
     pauses: Pauses
-    least_gap_s: dict[str, float] = field(default_factory=dict)
+    least_gap_s: dict[str, float] = msgspec.field(default_factory=dict)
     visitor: Visitor | None = None
 
     def text(self) -> str:
@@ -66,8 +66,7 @@ class Noted:
         return encode_note(WorkerNote(least_gap_s=self.least_gap_s, modules=modules, paused=self.pauses.reasons))
 
 
-@dataclass(frozen=True)
-class Equipment:
+class Equipment(msgspec.Struct, frozen=True, dict=True):  # a dict, since what is made once is kept there
     """What all workers of a process share."""
 
     crawl: CrawlId

@@ -7,7 +7,6 @@ under this id, since as a URL of its own it would be known already, and lost.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -47,8 +46,7 @@ class Fetched(msgspec.Struct, frozen=True):
     visit: Visit
 
 
-@dataclass(frozen=True, slots=True)
-class Redirected:
+class Redirected(msgspec.Struct, frozen=True):
     target: Link
     status: int
     visit: Visit
@@ -68,16 +66,14 @@ class Redirected:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True):
     outcome: Outcome
     reason: str
     visit: Visit
     facts: Facts
 
 
-@dataclass(frozen=True, slots=True)
-class LetGo:
+class LetGo(msgspec.Struct, frozen=True):
     """It was put off, or is no longer this worker's: nothing is left to be done."""
 
 

@@ -14,12 +14,12 @@ Knows: how HTML is read. Must not know: bytes (they are capped before), what bec
 
 import re
 from collections.abc import Set
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+
+class Limits(msgspec.Struct, frozen=True):
     """What a page may ask of the parser."""
 
     depth: int = 512  #: elements open at once
@@ -74,8 +74,7 @@ def _is_harmless(html: str) -> bool:
     return tags <= HARMLESS_TAGS and len(_FORMATTING_TAGS(html)) * tags <= HARMLESS_FORMATTING
 
 
-@dataclass(slots=True)
-class _Formatting:
+class _Formatting(msgspec.Struct):
     """An entry of the parser's list of active formatting elements: what it opens again when something else has closed it."""
 
     name: str
@@ -84,8 +83,7 @@ class _Formatting:
     is_open: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Room:
+class _Room(msgspec.Struct, frozen=True):
     """A table, a cell and the like: end tags in it close nothing that is outside."""
 
     at: int  #: its place on the stack

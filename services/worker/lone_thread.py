@@ -10,13 +10,13 @@ import contextlib
 import ctypes
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Returned:
+
+class Returned(msgspec.Struct, frozen=True):
     """How a call ended."""
 
     value: object
@@ -56,8 +56,7 @@ class Abandoned(BaseException):
     """Raised in a thread that nobody waits for. Not an Exception: `except Exception: continue` should not stop it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(msgspec.Struct, frozen=True):
     function: Callable[[], object]
     loop: asyncio.AbstractEventLoop
     answer: asyncio.Future[Returned]

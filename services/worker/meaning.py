@@ -1,33 +1,30 @@
 """What an answer means: a page, a redirect, an end, or "not now". Pure, by its status and two headers."""
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from gossamer.outcomes import Outcome
 from services.worker.types import Headers
 
 
-@dataclass(frozen=True, slots=True)
-class IsPage:
+class IsPage(msgspec.Struct, frozen=True):
     """A success with a body to read."""
 
 
-@dataclass(frozen=True, slots=True)
-class IsRedirect:
+class IsRedirect(msgspec.Struct, frozen=True):
     location: str
 
 
-@dataclass(frozen=True, slots=True)
-class IsEnd:
+class IsEnd(msgspec.Struct, frozen=True):
     """Final: asking again would give the same."""
 
     outcome: Outcome
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class IsNotNow:
+class IsNotNow(msgspec.Struct, frozen=True):
     """The server is unwell or has had enough of us: worth one retry, or a pause that it names."""
 
     reason: str

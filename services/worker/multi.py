@@ -10,9 +10,9 @@ Must not know: HTTP, or what a transfer is for.
 import asyncio
 import socket
 import sys
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+import msgspec
 import pycurl
 
 #: Ended by us, not by curl, whose own codes are positive.
@@ -29,8 +29,7 @@ class Ended(NamedTuple):
     words: str
 
 
-@dataclass(slots=True)
-class _Watch:
+class _Watch(msgspec.Struct):
     """A socket that curl waits for."""
 
     wanted: int  # curl's POLL_ bits
@@ -38,8 +37,7 @@ class _Watch:
     counted_from: int | None = None  # bytes that had come when they were first counted: a connection serves many
 
 
-@dataclass(frozen=True, slots=True)
-class _Flight:
+class _Flight(msgspec.Struct, frozen=True):
     ended: asyncio.Future[Ended]
     wire_bytes_max: int
 

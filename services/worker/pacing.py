@@ -6,10 +6,12 @@ tests, and for sites of one's own.
 """
 
 import math
-from dataclasses import dataclass, replace
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Final
+
+import msgspec
+from msgspec.structs import replace
 
 CEILING_S: Final = 60.0
 GOOD_ANSWERS: Final = 10
@@ -17,8 +19,7 @@ GOOD_ANSWERS: Final = 10
 SMOOTHING: Final = 0.2
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(msgspec.Struct, frozen=True):
     wanted_s: float  #: `--delay`
     asked_s: float = 0.0  #: Crawl-delay
     response_s: float | None = None  #: smoothed

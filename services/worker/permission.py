@@ -9,7 +9,6 @@ Must not know: how robots.txt is read (robotstxt.py), how a request is made.
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -59,8 +58,7 @@ NONE_THERE: Final = "none"
 MOVED: Final = "moved: "
 
 
-@dataclass(frozen=True, slots=True)
-class Denied:
+class Denied(msgspec.Struct, frozen=True):
     outcome: Outcome
     reason: str
 

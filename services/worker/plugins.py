@@ -7,10 +7,11 @@ Must not know: pages, or when a module is called.
 import inspect
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from gossamer.errors import SettingsError
 from gossamer.forms import Output
@@ -23,8 +24,7 @@ FOLDER: Final = Path(__file__).resolve().parents[2] / "modules"
 GROUP: Final = "gossamer.modules"
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(msgspec.Struct, frozen=True):
     """A module that was found and whose options are right."""
 
     spec: ModuleSpec

@@ -37,15 +37,13 @@ class Reading(msgspec.Struct, frozen=True):
     of_sitemaps: bool = False  #: it is an index of sitemaps: what it links to are no pages
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(msgspec.Struct, frozen=True):
     outcome: Outcome
     reason: str
     again: bool = False  #: it ended early: a second try is worth it
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
+class Reader(msgspec.Struct, frozen=True):
     """Reads within limits."""
 
     cap_bytes: int

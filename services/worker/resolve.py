@@ -7,10 +7,10 @@ answers differently the second time gains nothing. Knows: DNS, and what may be d
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import aiodns
+import msgspec
 import pycares
 
 from gossamer.clock import Clock
@@ -26,15 +26,13 @@ TTL_MIN_S: Final = 60.0
 TTL_MAX_S: Final = 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(msgspec.Struct, frozen=True):
     """All of them were judged; any may be dialled."""
 
     addresses: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unresolved:
+class Unresolved(msgspec.Struct, frozen=True):
     """Nothing may be dialled for this name."""
 
     outcome: Outcome
@@ -45,8 +43,7 @@ class Unresolved:
 Resolution = Resolved | Unresolved
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True):
     """One address of a name, and how long its servers vouch for it."""
 
     address: str

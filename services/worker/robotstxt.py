@@ -9,9 +9,10 @@ Knows: texts, statuses and URLs. Must not know: how a file is fetched, how long 
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple
+
+import msgspec
 
 from gossamer.urls import identity
 
@@ -102,14 +103,12 @@ class Verdict(NamedTuple):
     line: str = ""  #: that decided, with its number; empty if none did
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(msgspec.Struct, frozen=True):
     allow: bool
     line: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Pattern:
+class _Pattern(msgspec.Struct, frozen=True):
     """A rule with a `*` in it, or a `$` at its end."""
 
     rule: _Rule
@@ -134,14 +133,13 @@ class _Pattern:
         return len(target) - len(tail) >= at if self.ends else target.find(tail, at) >= 0
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(msgspec.Struct, frozen=True):
     """What a robots.txt asks of one agent."""
 
     crawl_delay_s: float | None = None  #: the longest that is asked for
     sitemaps: tuple[str, ...] = ()
     group: str = ""  #: whose rules they are: our own token, `*`, or nobody's
-    _plain: Mapping[str, _Rule] = field(default_factory=dict)  #: by what a path begins with
+    _plain: Mapping[str, _Rule] = msgspec.field(default_factory=dict)  #: by what a path begins with
     _lengths: tuple[int, ...] = ()  #: of those, the longest first
     _patterns: tuple[_Pattern, ...] = ()  #: the longest first, and Allow first of equals
 

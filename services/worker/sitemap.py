@@ -12,8 +12,9 @@ Pure. Must not know: which URLs are followed, how the body came.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from services.worker.decode import unpacked_part
 from services.worker.types import FIRST_BYTES, Headers, label_of
@@ -35,8 +36,7 @@ TYPES: Final = frozenset(
 HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
 
 
-@dataclass(frozen=True, slots=True)
-class Sitemap:
+class Sitemap(msgspec.Struct, frozen=True):
     """What a sitemap lists."""
 
     locs: tuple[str, ...]  #: as they stand there, each once, in its order

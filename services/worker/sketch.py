@@ -13,7 +13,6 @@ Knows: texts and numbers. Must not know: where signatures are kept, or what beco
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
@@ -71,8 +70,7 @@ class Sketcher:
         return Sketch(told, self._banding.keys(told))
 
 
-@dataclass(frozen=True, slots=True)
-class Banding:
+class Banding(msgspec.Struct, frozen=True):
     """A signature cut into `bands` keys of `rows` values each: pages that share a key are compared."""
 
     bands: int
@@ -118,7 +116,7 @@ def word_hashes(text: str) -> Hashes:
     except UnicodeEncodeError:
         encoded = _encoded(text.lower())
         if _MAYBE_UNSPACED(encoded):
-            encoded = _encoded(_UNSPACED(_spaced, text.lower()))
+            encoded = _encoded(re.sub(_UNSPACED, _spaced, text.lower()))
     else:
         # Python keeps such a text in this form, so this takes half as long.
         encoded = b"\0%b\0" % latin.translate(_LOWER).decode("latin-1").encode()
@@ -152,9 +150,10 @@ def _hashes(text: NDArray[np.uint8]) -> Hashes:
 
 
 #: Thai, Lao, Burmese, Khmer; kana; Chinese characters and their extensions. In runs: one at a time takes ten times as long.
-_UNSPACED: Final = re.compile(
+#: Compiled when the first of them comes: it takes longer than any other expression, and many crawls meet none.
+_UNSPACED: Final = (
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]++"
-).sub
+)
 #: The first bytes of these in UTF-8, and of little else that is common: to look for the characters themselves takes longer than all
 #: the rest.
 _MAYBE_UNSPACED: Final = re.compile(rb"[\xe0\xe1\xe3-\xe9\xef\xf0]").search

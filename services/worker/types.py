@@ -8,9 +8,10 @@ Must not know: how bytes arrive, or how they are decoded.
 """
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
+
+import msgspec
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -23,8 +24,7 @@ PAGE_TYPES: Final = frozenset({"text/html", "application/xhtml+xml", "text/plain
 SENSELESS_TYPES: Final = frozenset({"*/*", "unknown/unknown", "application/unknown", "application/x-unknown-content-type"})
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(msgspec.Struct, frozen=True):
     """What the head says of the body."""
 
     type: str | None  #: in lower case, without parameters; None if it says nothing

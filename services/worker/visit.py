@@ -14,10 +14,12 @@ import inspect
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Final, TypeVar
+
+import msgspec
 
 from gossamer.crash import step
 from gossamer.errors import ModuleFailed, SettingsError
@@ -43,8 +45,7 @@ log = logging.getLogger("gossamer.modules")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Failures:
+class Failures(msgspec.Struct, frozen=True):
     """What is held against one module of one worker."""
 
     count: int = 0  #: pages, and calls of flush and close
@@ -208,7 +209,7 @@ class _Watched:
 
     async def _visit(self, page: Page) -> bool:
         if self.failures.off:
-            self.failures = replace(self.failures, missed=self.failures.missed + 1)
+            self.failures = msgspec.structs.replace(self.failures, missed=self.failures.missed + 1)
             return False
         own = replace(page)
         try:
@@ -258,11 +259,11 @@ class _Watched:
         return _Hung(f"took longer than {self._timeout_s:g} s")
 
     def _count(self, where: str, failed: ModuleFailed, row: "_Row") -> None:
-        self.failures = replace(self.failures, count=self.failures.count + 1, last=f"{where}: {failed}")
+        self.failures = msgspec.structs.replace(self.failures, count=self.failures.count + 1, last=f"{where}: {failed}")
         log.warning("module %s failed %s: %s", self.label, where, failed)
         why = row.bad(hung=isinstance(failed, _Hung))
         if why and not self.failures.off:
-            self.failures = replace(self.failures, off=why)
+            self.failures = msgspec.structs.replace(self.failures, off=why)
             log.error("module %s is switched off after %s; it sees no further page of this worker", self.label, why)
 
 

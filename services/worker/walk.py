@@ -4,8 +4,6 @@ Whichever step ends the URL says how, and it leaves the worker's hand in one of 
 The first half is the network's, and holds one of the worker's slots; the second is ours, and its domain goes on meanwhile.
 """
 
-from dataclasses import dataclass
-
 import msgspec
 from msgspec.structs import replace
 
@@ -26,8 +24,7 @@ from services.worker.showing import Showing
 from services.worker.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+class Steps(msgspec.Struct, frozen=True):
     """The steps as one worker takes them."""
 
     hand: Hand

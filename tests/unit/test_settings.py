@@ -154,7 +154,7 @@ def test_a_secret_may_lie_in_a_file(setting: Setting, tmp_path: Path) -> None:
 @pytest.mark.parametrize("setting", SECRETS, ids=lambda each: each.key)
 def test_a_secret_is_nowhere_to_be_seen(setting: Setting, tmp_path: Path) -> None:
     loaded = load({setting.key: other(setting)}, {}, None)
-    texts = [repr(loaded), str(loaded.settings), str(loaded.shown()), str(dataclasses.replace(loaded))]
+    texts = [repr(loaded), str(loaded.settings), str(loaded.shown()), str(loaded._replace())]
 
     assert not [text for text in texts if "hidden" in text]
     assert loaded.shown()[setting.key] == other(setting).replace("hidden", "***")

@@ -1,4 +1,6 @@
 -- The ledger of one crawl. States are those of gossamer/states.py: 0 WAITING, 1 PARKED, 2 ROUTED, 3 FETCHING, 4 CLOSED.
+-- In one transaction: otherwise each table and index would be made durable alone. Where all are there already, nothing is locked.
+BEGIN;
 
 -- The crawl itself: one row, a document (verbs/desk.py, Crawl), rewritten with each group that changes it.
 CREATE TABLE IF NOT EXISTS crawl (
@@ -160,3 +162,5 @@ CREATE TABLE IF NOT EXISTS refusal (
     url    TEXT NOT NULL,
     UNIQUE (reason, url)                    -- what a site has on every page would drive the rest out
 );
+
+COMMIT;

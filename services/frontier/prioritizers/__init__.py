@@ -4,8 +4,9 @@ Those that come along are files here; others are found as `services/role/plugins
 """
 
 import inspect
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from gossamer.options import ModuleSpec, parse_spec
 from gossamer.prioritizer import Prioritizer
@@ -18,8 +19,7 @@ WORD: Final = "prioritizer"
 ALONG: Final = {name: f"{__name__}.{name}" for name in ("breadth", "constant", "pagerank")}
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(msgspec.Struct, frozen=True):
     """A prioritizer that was found and whose options are right."""
 
     spec: ModuleSpec
