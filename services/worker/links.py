@@ -1,8 +1,9 @@
 """Links: from what a page's markup says to URLs that are worth knowing, and the reasons for the rest (step 15).
 
-Half of a page's links stand on every page of its site. So what was made of a link, and why it may not be followed, is remembered by
-site: a known one costs a look-up, and no object is made for it. What depends on the page itself (its depth, its own words on links)
-is never part of that. Links that are refused are counted by reason, with a few of them to show; the ledger knows no more of them.
+Half of a page's links stand on every page of its site, and most others lead where another page's have led. So what was made of a
+link, and why it may not be followed, is remembered: a known one costs a look-up, and no object is made for it. What depends on the
+page itself (its depth, its own words on links) is never part of that. Links that are refused are counted by reason, with a few of
+them to show; the ledger knows no more of them.
 
 Knows: URLs and rules for them. Must not know: the network, what is refused there (that is handed in), what is known already (the
 ledger does).
@@ -10,9 +11,9 @@ ledger does).
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -31,12 +32,9 @@ from services.worker.charsets import CODECS, UTF_8, UTF_16
 from services.worker.parse import Parsed
 from services.worker.read import Reading
 
-#: Sites whose links are remembered, how many of all together, and how long ones: some 40 MB at most. Navigation is short; a page
-#: may well have a thousand links as long as URLs can be.
-SITES_KEPT: Final = 4096
-LINKS_KEPT: Final = 65_536
-LINK_LENGTH_KEPT: Final = 200
-URL_LENGTH_KEPT: Final = 2 * LINK_LENGTH_KEPT
+#: How many links are remembered, and how long ones: some 40 MB at most.
+LINKS_KEPT: Final = 131_072
+URL_LENGTH_KEPT: Final = 256
 #: Origins of which it is remembered whether they may be asked.
 ORIGINS_KEPT: Final = 4096
 
@@ -102,19 +100,41 @@ class LinkRules:
     sitemaps: bool = False
 
 
-#: A link, and why it is not followed ("" if it may be). None: it is no link at all.
-_Verdict = tuple[Link | None, str]
+class _Refusal(NamedTuple):
+    """A link that is not followed."""
+
+    link: Link | None  #: None: it is no link at all
+    reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What is remembered of the links to one site, and of those on its pages."""
+#: What a link means, whatever page it is on.
+_Verdict = Link | _Refusal
 
-    plain: dict[str, _Verdict] = field(default_factory=dict)  #: by the path, of those to it that are plain
-    spelled: dict[str, _Verdict] = field(default_factory=dict)  #: as they stand on its pages, of those that mean the same on all
+
+class _Memory:
+    """Verdicts, by URL; those that mean the same on every page of a site, and are not plain, by the site and how they stand there.
+
+    Half of them are new. When so many have come, the other half is forgotten but for what was asked for since.
+    """
+
+    def __init__(self) -> None:
+        self.new: dict[str, _Verdict] = {}
+        self._old: dict[str, _Verdict] = {}
+
+    def find(self, key: str) -> _Verdict | None:
+        verdict = self.new.get(key)
+        if verdict is None and (verdict := self._old.get(key)) is not None:
+            self.keep(key, verdict)
+        return verdict
+
+    def keep(self, key: str, verdict: _Verdict) -> None:
+        if len(key) <= URL_LENGTH_KEPT:
+            if len(self.new) >= LINKS_KEPT // 2:
+                self._old, self.new = self.new, {}
+            self.new[key] = verdict
 
     def __len__(self) -> int:
-        return len(self.plain) + len(self.spelled)
+        return len(self.new) + len(self._old)
 
 
 class LinkReader:
@@ -136,8 +156,7 @@ class LinkReader:
         self._tells_all = tells_all
         self._rules, self._url_refusal, self._registrable = rules, url_refusal, registrable
         self._finder = Finder(registrable if by_domain else None, length_max=rules.max_url_length)
-        self._sites: dict[str, _Known] = {}  # by origin, the longest unused first
-        self._kept = 0  # links, of all of them
+        self._memory = _Memory()
         self._origins: dict[str, str] = {}  # why not; "": it may be asked
         self._scope: frozenset[str] = frozenset()
 
@@ -148,8 +167,7 @@ class LinkReader:
             names = {self._registrable(name) for name in names}
         if names != self._scope:
             self._scope = frozenset(names)
-            self._sites.clear()
-            self._kept = 0
+            self._memory = _Memory()
             self._origins.clear()
 
     def followable(
@@ -168,27 +186,31 @@ class LinkReader:
         `of_sitemaps`: they lead to sitemaps.
         """
         base = Base.of(self._base(url, parsed.base))
-        known = self._site(base.site)
-        plain, spelled = known.plain, known.spelled
+        site, known = base.site, self._memory.new
         hrefs, marked = self._hrefs(parsed, charset)
         of_page = self._page_refusal(depth + of_sitemaps, nofollow)  # a sitemap whose own links are too deep is of no use
         links: dict[UrlId, Link] = {}
         found: dict[str, None] = {}
         refused: dict[str, list[str]] = {}
+        own: _Verdict | None = None  # on the page itself, where all fragments lead
         for href in hrefs:
             if of_sitemaps:
-                link, reason = self._judged(base.url, href, is_sitemap=True)
+                verdict = self._judged(base.url, href, is_sitemap=True)
+            elif href[:1] == "#":
+                verdict = own = own or self._verdict(base, "", "")
             else:
-                link, reason = plain.get(href) or spelled.get(href) or self._verdict(base, href)
+                guessed = site + href if href[:1] == "/" else base.guess(href)
+                verdict = known.get(guessed) or self._verdict(base, href, guessed)
+            link, reason = (verdict, of_page) if isinstance(verdict, Link) else verdict
             if link is None:
                 refused.setdefault(reason, []).append(href)
                 continue
             if self._tells_all:
                 found[link.url] = None
-            if reason or of_page or href in marked:
-                refused.setdefault(reason or of_page or NOFOLLOW, []).append(link.url)
-            elif link.id not in links:
-                links[link.id] = link
+            if reason or href in marked:
+                refused.setdefault(reason or NOFOLLOW, []).append(link.url)
+            else:
+                links.setdefault(link.id, link)
         links.pop(id, None)
         tally = [each for reason, urls in refused.items() for each in _examples(reason, urls)]
         return Followable(list(links.values()), tally, tuple(found))
@@ -211,7 +233,7 @@ class LinkReader:
         if self._page_refusal(depth + 1, nofollow=False):
             return []
         judged = [self._judged(url, href, is_sitemap=True) for href in hrefs]
-        return list({link.id: link for link, reason in judged if link is not None and link.url != url and not reason}.values())
+        return list({each.id: each for each in judged if isinstance(each, Link) and each.url != url}.values())
 
     def _base(self, url: str, base: str | None) -> str:
         if base is None:
@@ -220,16 +242,6 @@ class LinkReader:
             return requested(base, url)
         except UrlError:
             return url
-
-    def _site(self, origin: str) -> _Known:
-        """What is remembered of it; the longest unused site is forgotten for a new one."""
-        known = self._sites.pop(origin, None)
-        if known is None:
-            known = _Known()
-            if len(self._sites) >= SITES_KEPT:
-                self._forget()
-        self._sites[origin] = known
-        return known
 
     def _hrefs(self, parsed: Parsed, charset: str) -> tuple[Sequence[str], frozenset[str]]:
         """All of them, and those that are not followed because they are marked so."""
@@ -246,50 +258,36 @@ class LinkReader:
         max_depth = self._rules.max_depth
         return "" if max_depth is None or depth < max_depth else TOO_DEEP
 
-    def _verdict(self, base: Base, href: str) -> _Verdict:
-        """What a link means that is not known as it stands there; remembered if that does not depend on this one page.
+    def _verdict(self, base: Base, href: str, guessed: str) -> _Verdict:
+        """What a link means that was not found at once; remembered if that does not depend on this one page.
 
         What is plain is remembered by where it leads to, whatever page links to it, and in whatever way.
         """
-        guessed = base.guess(href)
-        if guessed is not None and (known := self._sites.get(guessed[0])) is not None and guessed[1] in known.plain:
-            return known.plain[guessed[1]]
+        memory, spelled = self._memory, f"{base.site} {href}"
+        if (verdict := memory.find(guessed) or memory.find(spelled)) is not None:
+            return verdict
         place = self._finder.place(base, href)
         if place is None:
-            site, key = base.site, href
             verdict = self._judged(base.url, href)
-            if not _SAME_ON_EVERY_PAGE(href):
-                return verdict
-        else:
-            site, key = place
-            known = self._site(site)
-            if key in known.plain:
-                return known.plain[key]
-            verdict = self._verdict_on(self._finder.link(site, key))
-        link, _ = verdict
-        if len(key) <= LINK_LENGTH_KEPT and (link is None or len(link.url) <= URL_LENGTH_KEPT):
-            if self._kept >= LINKS_KEPT:
-                self._forget()
-            known = self._site(site)
-            verdicts = known.spelled if place is None else known.plain
-            self._kept += key not in verdicts
-            verdicts[key] = verdict
+            if _SAME_ON_EVERY_PAGE(href):
+                memory.keep(spelled, verdict)
+            return verdict
+        if (verdict := memory.find("".join(place))) is None:
+            link = self._finder.link(*place)
+            verdict = self._verdict_on(link)
+            memory.keep(link.url, verdict)
         return verdict
-
-    def _forget(self) -> None:
-        """The longest unused site. If that is the one whose page is being read: what is still on every page is soon back."""
-        origin = next(iter(self._sites))
-        self._kept -= len(self._sites.pop(origin))
 
     def _judged(self, base: str, href: str, *, is_sitemap: bool = False) -> _Verdict:
         try:
             link = self._finder.resolve(base, href)
         except UrlError as refused:
-            return None, str(refused)
+            return _Refusal(None, str(refused))
         return self._verdict_on(link, is_sitemap=is_sitemap)
 
     def _verdict_on(self, link: Link, *, is_sitemap: bool = False) -> _Verdict:
-        return link, self._origin_refusal(origin_of(link.url)) or self.shape_refusal(link.url, is_sitemap=is_sitemap)
+        reason = self._origin_refusal(origin_of(link.url)) or self.shape_refusal(link.url, is_sitemap=is_sitemap)
+        return _Refusal(link, reason) if reason else link
 
     def _origin_refusal(self, origin: str) -> str:
         """Where a URL leads to; scope comes last, since a seed's redirect may leave it."""

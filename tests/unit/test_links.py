@@ -21,9 +21,8 @@ from gossamer.urls import identity, requested, url_id
 from services.role.registrable import registrable
 from services.worker.decode import Decoded, decode
 from services.worker.links import (
-    LINK_LENGTH_KEPT,
     LINKS_KEPT,
-    SITES_KEPT,
+    URL_LENGTH_KEPT,
     Followable,
     LinkReader,
     LinkRules,
@@ -346,6 +345,7 @@ PIECES = [
     "x:y",
     "javascript:",
     *["./", "../", "/dir/", "dir", "http://site.test", "http:", "https://site.test/dir/a", "%2e%2e/", "b%2ec", ".h", "//"],
+    *["/\\e", "/\t/e", "http://site.test/dir/", "http://site.test/\\e", "http://site.test//e", "//e", "#", "\\\\e"],
     *["ı:x", "http\u017f://site.test/x", "\u212a://a/b", "/a//b?\u00e9", "/a//b?%E9"],
 ]
 HREFS = st.lists(st.sampled_from(PIECES), max_size=4).map("".join) | st.text(max_size=12)
@@ -400,32 +400,39 @@ def test_no_href_makes_the_charset_fail(href: str, codec: str) -> None:
     assert encoded.partition("#")[0].partition("?")[2].isascii()
 
 
-def test_memory_is_bounded() -> None:
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.worker.links.LINKS_KEPT", 100)
     at = reader()
-    for number in range(SITES_KEPT + 10):
-        read(page_with("/x"), at, url=f"http://site{number}.test/")
-    for number in range(LINKS_KEPT + 10):
-        read(page_with(f"/{number}"), at)
-        assert at._kept <= LINKS_KEPT
+    for number in range(1_000):
+        read(page_with("/x", f"/{number}", f"/{number}//y"), at, url=f"http://site{number % 7}.test/")
+        assert len(at._memory) <= 100
     long = f"/{'x' * 2_000}"
     assert [link.url for link in read(page_with(long), at).links] == [f"http://site.test{long}"]
 
-    assert len(at._sites) <= SITES_KEPT
-    assert sum(map(len, at._sites.values())) == at._kept
-    assert max(len(key) for known in at._sites.values() for key in (*known.plain, *known.spelled)) <= LINK_LENGTH_KEPT
+    assert max(map(len, at._memory.new)) <= URL_LENGTH_KEPT
+    assert LINKS_KEPT * (URL_LENGTH_KEPT + 220) < 64_000_000  # a link's own objects are of 220 bytes
 
 
-def test_a_memory_that_is_full_all_the_time_counts_what_it_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.worker.links.LINKS_KEPT", 12)
-    monkeypatch.setattr("services.worker.links.SITES_KEPT", 3)
+def test_what_is_on_every_page_is_not_forgotten_for_what_is_on_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.worker.links.LINKS_KEPT", 20)
+    at = reader()
+    (home,) = read(page_with("/home"), at).links
+    for number in range(100):
+        first, _ = read(page_with("/home", f"/{number}"), at).links
+        assert first is home
+
+
+def test_a_memory_that_is_full_all_the_time_gives_the_same_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.worker.links.LINKS_KEPT", 4)
     at, rng = reader(), random.Random(5)
     for _ in range(2_000):
         # In windows-1252 the last two are one.
         hrefs = rng.choices(["/a//b", "/a//c?x", "mailto:a", "http://other.test/", "d", "../e", "/a//b?\u00e9", "/a//b?%E9"], k=6)
         parsed = msgspec.structs.replace(page_with(*dict.fromkeys(hrefs)), refresh=rng.choice([None, "/a//b"]))
-        read(parsed, at, url=f"http://site{rng.randrange(5)}.test/{rng.randrange(3)}/", charset="windows-1252")
+        url = f"http://site{rng.randrange(5)}.test/{rng.randrange(3)}/"
 
-        assert sum(map(len, at._sites.values())) == at._kept <= 12
+        assert read(parsed, at, url=url, charset="windows-1252") == read(parsed, url=url, charset="windows-1252")
+        assert len(at._memory) <= 4
 
 
 def test_every_link_of_the_synthetic_web_is_read_as_it_is_meant() -> None:
