@@ -109,22 +109,22 @@ class Base(NamedTuple):
         path, mark, query = url[slash:].partition("?")
         return cls(url, url[:slash], path, mark + query, "" if path.startswith("//") else path[: path.rindex("/") + 1])
 
-    def guess(self, href: str) -> str:
-        """Where a link leads that begins with no slash, and in which nothing is unusual; for others any text but another plain URL.
+    def guess(self, href: str) -> tuple[str, str] | None:
+        """Site and path of a link as it stands there: right if there is such a path on that site that is plain, as `place` has it.
 
-        So it is good for looking plain URLs up that are known (`Finder.place`), in a third of the time that it takes to be sure.
+        So it is good for looking links up that are known, in a third of the time that it takes to be sure.
         """
         if href.startswith(_SCHEMES):
-            return href
-        if not href or href[0] == "?" or ":" in href or not self.folder:
-            return ""
+            slash = href.find("/", 8)
+            return (href[:slash], href[slash:]) if slash > 0 else None
+        if not href or href[0] in "/?#" or ":" in href or not self.folder:
+            return None
         folder = self.folder
-        if href[0] == ".":
-            href = href.removeprefix("./")
-            while href.startswith("../"):
-                href = href[3:]
-                folder = folder[: folder.rfind("/", 0, -1) + 1] or "/"
-        return f"{self.site}{folder}{href}"
+        href = href.removeprefix("./")
+        while href.startswith("../"):
+            href = href[3:]
+            folder = folder[: folder.rfind("/", 0, -1) + 1] or "/"
+        return self.site, folder + href
 
 
 class Finder:

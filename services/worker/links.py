@@ -10,9 +10,10 @@ ledger does).
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import msgspec
@@ -33,8 +34,8 @@ from services.worker.parse import Parsed
 from services.worker.read import Reading
 
 #: How many links are remembered, and how long ones: some 40 MB at most.
-LINKS_KEPT: Final = 131_072
-URL_LENGTH_KEPT: Final = 256
+LINKS_KEPT: Final = 98_304
+LENGTH_KEPT: Final = 256
 #: Origins of which it is remembered whether they may be asked.
 ORIGINS_KEPT: Final = 4096
 
@@ -112,29 +113,42 @@ _Verdict = Link | _Refusal
 
 
 class _Memory:
-    """Verdicts, by URL; those that mean the same on every page of a site, and are not plain, by the site and how they stand there.
+    """Verdicts, by the site that is linked to and the path there; of links that are not plain, by the page's site, as they stand.
 
     Half of them are new. When so many have come, the other half is forgotten but for what was asked for since.
     """
 
     def __init__(self) -> None:
-        self.new: dict[str, _Verdict] = {}
-        self._old: dict[str, _Verdict] = {}
+        self._new: dict[str, dict[str, _Verdict]] = {}
+        self._old: dict[str, dict[str, _Verdict]] = {}
+        self._new_count = 0
 
-    def find(self, key: str) -> _Verdict | None:
-        verdict = self.new.get(key)
-        if verdict is None and (verdict := self._old.get(key)) is not None:
-            self.keep(key, verdict)
-        return verdict
+    def site(self, site: str) -> Mapping[str, _Verdict]:
+        """Those of one site that are at hand; `find` finds the others."""
+        return self._new.get(site, _NO_VERDICTS)
 
-    def keep(self, key: str, verdict: _Verdict) -> None:
-        if len(key) <= URL_LENGTH_KEPT:
-            if len(self.new) >= LINKS_KEPT // 2:
-                self._old, self.new = self.new, {}
-            self.new[key] = verdict
+    def find(self, site: str, key: str) -> _Verdict | None:
+        if (known := self._new.get(site)) is not None and (verdict := known.get(key)) is not None:
+            return verdict
+        if (known := self._old.get(site)) is not None and (verdict := known.get(key)) is not None:
+            self.keep(site, key, verdict)
+            return verdict
+        return None
+
+    def keep(self, site: str, key: str, verdict: _Verdict) -> None:
+        if len(site) + len(key) > LENGTH_KEPT:
+            return
+        if self._new_count >= LINKS_KEPT // 2:
+            self._old, self._new, self._new_count = self._new, {}, 0
+        known = self._new.setdefault(site, {})
+        self._new_count += key not in known
+        known[key] = verdict
 
     def __len__(self) -> int:
-        return len(self.new) + len(self._old)
+        return sum(len(known) for sites in (self._new, self._old) for known in sites.values())
+
+
+_NO_VERDICTS: Final[Mapping[str, _Verdict]] = MappingProxyType({})
 
 
 class LinkReader:
@@ -186,24 +200,22 @@ class LinkReader:
         `of_sitemaps`: they lead to sitemaps.
         """
         base = Base.of(self._base(url, parsed.base))
-        site, known = base.site, self._memory.new
         hrefs, marked = self._hrefs(parsed, charset)
         of_page = self._page_refusal(depth + of_sitemaps, nofollow)  # a sitemap whose own links are too deep is of no use
         links: dict[UrlId, Link] = {}
         found: dict[str, None] = {}
         refused: dict[str, list[str]] = {}
-        own: _Verdict | None = None  # on the page itself, where all fragments lead
+        known, read = self._memory.site(base.site), self._verdict
+        if of_sitemaps:
+            known, read = _NO_VERDICTS, self._verdict_of_sitemap
         for href in hrefs:
-            if of_sitemaps:
-                verdict = self._judged(base.url, href, is_sitemap=True)
-            elif href[:1] == "#":
-                verdict = own = own or self._verdict(base, "", "")
+            verdict = known.get(href) or read(base, href)
+            if isinstance(verdict, Link):
+                link, reason = verdict, of_page
+            elif verdict.link is not None:
+                link, reason = verdict.link, verdict.reason
             else:
-                guessed = site + href if href[:1] == "/" else base.guess(href)
-                verdict = known.get(guessed) or self._verdict(base, href, guessed)
-            link, reason = (verdict, of_page) if isinstance(verdict, Link) else verdict
-            if link is None:
-                refused.setdefault(reason, []).append(href)
+                refused.setdefault(verdict.reason, []).append(href)
                 continue
             if self._tells_all:
                 found[link.url] = None
@@ -258,25 +270,28 @@ class LinkReader:
         max_depth = self._rules.max_depth
         return "" if max_depth is None or depth < max_depth else TOO_DEEP
 
-    def _verdict(self, base: Base, href: str, guessed: str) -> _Verdict:
+    def _verdict(self, base: Base, href: str) -> _Verdict:
         """What a link means that was not found at once; remembered if that does not depend on this one page.
 
         What is plain is remembered by where it leads to, whatever page links to it, and in whatever way.
         """
-        memory, spelled = self._memory, f"{base.site} {href}"
-        if (verdict := memory.find(guessed) or memory.find(spelled)) is not None:
+        memory, guessed = self._memory, base.guess(href)
+        if guessed is not None and (verdict := memory.find(*guessed)) is not None:
+            return verdict
+        if (verdict := memory.find(base.site, href)) is not None:
             return verdict
         place = self._finder.place(base, href)
         if place is None:
             verdict = self._judged(base.url, href)
             if _SAME_ON_EVERY_PAGE(href):
-                memory.keep(spelled, verdict)
-            return verdict
-        if (verdict := memory.find("".join(place))) is None:
-            link = self._finder.link(*place)
-            verdict = self._verdict_on(link)
-            memory.keep(link.url, verdict)
+                memory.keep(base.site, href, verdict)
+        elif (verdict := memory.find(*place)) is None:
+            verdict = self._verdict_on(self._finder.link(*place))
+            memory.keep(*place, verdict)
         return verdict
+
+    def _verdict_of_sitemap(self, base: Base, href: str) -> _Verdict:
+        return self._judged(base.url, href, is_sitemap=True)
 
     def _judged(self, base: str, href: str, *, is_sitemap: bool = False) -> _Verdict:
         try:

@@ -21,8 +21,8 @@ from gossamer.urls import identity, requested, url_id
 from services.role.registrable import registrable
 from services.worker.decode import Decoded, decode
 from services.worker.links import (
+    LENGTH_KEPT,
     LINKS_KEPT,
-    URL_LENGTH_KEPT,
     Followable,
     LinkReader,
     LinkRules,
@@ -409,8 +409,8 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     long = f"/{'x' * 2_000}"
     assert [link.url for link in read(page_with(long), at).links] == [f"http://site.test{long}"]
 
-    assert max(map(len, at._memory.new)) <= URL_LENGTH_KEPT
-    assert LINKS_KEPT * (URL_LENGTH_KEPT + 220) < 64_000_000  # a link's own objects are of 220 bytes
+    assert all(len(site) + len(key) <= LENGTH_KEPT for site, known in at._memory._new.items() for key in known)
+    assert LINKS_KEPT * 2 * (LENGTH_KEPT + 160) < 85_000_000  # the objects around its texts are of 320 bytes
 
 
 def test_what_is_on_every_page_is_not_forgotten_for_what_is_on_one(monkeypatch: pytest.MonkeyPatch) -> None:
