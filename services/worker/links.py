@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -34,7 +35,8 @@ from services.worker.parse import Parsed
 from services.worker.read import Reading
 
 #: How many links are remembered, and how long ones: some 40 MB at most.
-LINKS_KEPT: Final = 98_304
+PLAIN_KEPT: Final = 81_920
+SPELLED_KEPT: Final = 16_384
 LENGTH_KEPT: Final = 256
 #: Origins of which it is remembered whether they may be asked.
 ORIGINS_KEPT: Final = 4096
@@ -113,39 +115,44 @@ _Verdict = Link | _Refusal
 
 
 class _Memory:
-    """Verdicts, by the site that is linked to and the path there; of links that are not plain, by the page's site, as they stand.
+    """Verdicts, by site and by a key of that site: so many of them, each site counted as one.
 
-    Half of them are new. When so many have come, the other half is forgotten but for what was asked for since.
+    When there are more, the oldest quarter of each site's are forgotten. What is on every page is soon back.
     """
 
-    def __init__(self) -> None:
-        self._new: dict[str, dict[str, _Verdict]] = {}
-        self._old: dict[str, dict[str, _Verdict]] = {}
-        self._new_count = 0
+    def __init__(self, most: int) -> None:
+        self._most, self._kept = most, 0
+        self._sites: dict[str, dict[str, _Verdict]] = {}
 
     def site(self, site: str) -> Mapping[str, _Verdict]:
-        """Those of one site that are at hand; `find` finds the others."""
-        return self._new.get(site, _NO_VERDICTS)
+        return self._sites.get(site, _NO_VERDICTS)
 
     def find(self, site: str, key: str) -> _Verdict | None:
-        if (known := self._new.get(site)) is not None and (verdict := known.get(key)) is not None:
-            return verdict
-        if (known := self._old.get(site)) is not None and (verdict := known.get(key)) is not None:
-            self.keep(site, key, verdict)
-            return verdict
-        return None
+        known = self._sites.get(site)
+        return None if known is None else known.get(key)
 
     def keep(self, site: str, key: str, verdict: _Verdict) -> None:
-        if len(site) + len(key) > LENGTH_KEPT:
-            return
-        if self._new_count >= LINKS_KEPT // 2:
-            self._old, self._new, self._new_count = self._new, {}, 0
-        known = self._new.setdefault(site, {})
-        self._new_count += key not in known
-        known[key] = verdict
+        """A verdict that is not kept yet."""
+        if len(site) + len(key) <= LENGTH_KEPT:
+            if self._kept >= self._most:
+                self._forget()
+            known = self._sites.get(site)
+            if known is None:
+                known = self._sites[site] = {}
+                self._kept += 1
+            known[key] = verdict
+            self._kept += 1
+
+    def _forget(self) -> None:
+        for site, known in list(self._sites.items()):
+            for key in list(islice(known, len(known) // 4 + 1)):
+                del known[key]
+            if not known:
+                del self._sites[site]
+        self._kept = len(self)
 
     def __len__(self) -> int:
-        return sum(len(known) for sites in (self._new, self._old) for known in sites.values())
+        return len(self._sites) + sum(map(len, self._sites.values()))
 
 
 _NO_VERDICTS: Final[Mapping[str, _Verdict]] = MappingProxyType({})
@@ -170,7 +177,7 @@ class LinkReader:
         self._tells_all = tells_all
         self._rules, self._url_refusal, self._registrable = rules, url_refusal, registrable
         self._finder = Finder(registrable if by_domain else None, length_max=rules.max_url_length)
-        self._memory = _Memory()
+        self._remember_nothing()
         self._origins: dict[str, str] = {}  # why not; "": it may be asked
         self._scope: frozenset[str] = frozenset()
 
@@ -181,7 +188,7 @@ class LinkReader:
             names = {self._registrable(name) for name in names}
         if names != self._scope:
             self._scope = frozenset(names)
-            self._memory = _Memory()
+            self._remember_nothing()
             self._origins.clear()
 
     def followable(
@@ -205,11 +212,11 @@ class LinkReader:
         links: dict[UrlId, Link] = {}
         found: dict[str, None] = {}
         refused: dict[str, list[str]] = {}
-        known, read = self._memory.site(base.site), self._verdict
+        plain, spelled, read = self._plain.site(base.site), self._spelled.site(base.site), self._verdict
         if of_sitemaps:
-            known, read = _NO_VERDICTS, self._verdict_of_sitemap
+            plain, spelled, read = _NO_VERDICTS, _NO_VERDICTS, self._verdict_of_sitemap
         for href in hrefs:
-            verdict = known.get(href) or read(base, href)
+            verdict = plain.get(href) or spelled.get(href) or read(base, href)
             if isinstance(verdict, Link):
                 link, reason = verdict, of_page
             elif verdict.link is not None:
@@ -247,6 +254,10 @@ class LinkReader:
         judged = [self._judged(url, href, is_sitemap=True) for href in hrefs]
         return list({each.id: each for each in judged if isinstance(each, Link) and each.url != url}.values())
 
+    def _remember_nothing(self) -> None:
+        self._plain = _Memory(PLAIN_KEPT)  # by the site that is linked to, and the path there
+        self._spelled = _Memory(SPELLED_KEPT)  # by the page's site, and as they stand on its pages
+
     def _base(self, url: str, base: str | None) -> str:
         if base is None:
             return url
@@ -275,19 +286,17 @@ class LinkReader:
 
         What is plain is remembered by where it leads to, whatever page links to it, and in whatever way.
         """
-        memory, guessed = self._memory, base.guess(href)
-        if guessed is not None and (verdict := memory.find(*guessed)) is not None:
-            return verdict
-        if (verdict := memory.find(base.site, href)) is not None:
+        guessed = base.guess(href)
+        if guessed is not None and (verdict := self._plain.find(*guessed)) is not None:
             return verdict
         place = self._finder.place(base, href)
         if place is None:
             verdict = self._judged(base.url, href)
-            if _SAME_ON_EVERY_PAGE(href):
-                memory.keep(base.site, href, verdict)
-        elif (verdict := memory.find(*place)) is None:
+            if _SAME_ON_EVERY_PAGE(href) and self._spelled.find(base.site, href) is None:
+                self._spelled.keep(base.site, href, verdict)
+        elif (verdict := self._plain.find(*place)) is None:
             verdict = self._verdict_on(self._finder.link(*place))
-            memory.keep(*place, verdict)
+            self._plain.keep(*place, verdict)
         return verdict
 
     def _verdict_of_sitemap(self, base: Base, href: str) -> _Verdict:

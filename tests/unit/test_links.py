@@ -22,7 +22,8 @@ from services.role.registrable import registrable
 from services.worker.decode import Decoded, decode
 from services.worker.links import (
     LENGTH_KEPT,
-    LINKS_KEPT,
+    PLAIN_KEPT,
+    SPELLED_KEPT,
     Followable,
     LinkReader,
     LinkRules,
@@ -401,29 +402,23 @@ def test_no_href_makes_the_charset_fail(href: str, codec: str) -> None:
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.worker.links.LINKS_KEPT", 100)
+    monkeypatch.setattr("services.worker.links.PLAIN_KEPT", 100)
+    monkeypatch.setattr("services.worker.links.SPELLED_KEPT", 50)
     at = reader()
     for number in range(1_000):
-        read(page_with("/x", f"/{number}", f"/{number}//y"), at, url=f"http://site{number % 7}.test/")
-        assert len(at._memory) <= 100
+        read(page_with("/x", f"/{number}", f"/{number}//y"), at, url=f"http://site{number % 70}.test/")
+        assert len(at._plain) == at._plain._kept <= 102  # a site and its first link may be one too many
+        assert len(at._spelled) == at._spelled._kept <= 52
     long = f"/{'x' * 2_000}"
     assert [link.url for link in read(page_with(long), at).links] == [f"http://site.test{long}"]
 
-    assert all(len(site) + len(key) <= LENGTH_KEPT for site, known in at._memory._new.items() for key in known)
-    assert LINKS_KEPT * 2 * (LENGTH_KEPT + 160) < 85_000_000  # the objects around its texts are of 320 bytes
+    assert all(len(site) + len(key) <= LENGTH_KEPT for site, known in at._plain._sites.items() for key in known)
+    assert (PLAIN_KEPT + SPELLED_KEPT) * (2 * LENGTH_KEPT + 320) < 85_000_000  # the objects around a link's texts are of 320 bytes
 
 
-def test_what_is_on_every_page_is_not_forgotten_for_what_is_on_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.worker.links.LINKS_KEPT", 20)
-    at = reader()
-    (home,) = read(page_with("/home"), at).links
-    for number in range(100):
-        first, _ = read(page_with("/home", f"/{number}"), at).links
-        assert first is home
-
-
-def test_a_memory_that_is_full_all_the_time_gives_the_same_links(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.worker.links.LINKS_KEPT", 4)
+def test_a_link_that_was_forgotten_is_the_same_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.worker.links.PLAIN_KEPT", 4)
+    monkeypatch.setattr("services.worker.links.SPELLED_KEPT", 4)
     at, rng = reader(), random.Random(5)
     for _ in range(2_000):
         # In windows-1252 the last two are one.
@@ -432,7 +427,8 @@ def test_a_memory_that_is_full_all_the_time_gives_the_same_links(monkeypatch: py
         url = f"http://site{rng.randrange(5)}.test/{rng.randrange(3)}/"
 
         assert read(parsed, at, url=url, charset="windows-1252") == read(parsed, url=url, charset="windows-1252")
-        assert len(at._memory) <= 4
+        assert len(at._plain) == at._plain._kept
+        assert len(at._spelled) == at._spelled._kept
 
 
 def test_every_link_of_the_synthetic_web_is_read_as_it_is_meant() -> None:
