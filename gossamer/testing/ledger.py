@@ -967,6 +967,15 @@ class LedgerContract:
         await crawl.finish(seat, a, Outcome.DONE)
         assert await crawl.ledger.judge(seat, same[1:]) == [Twin(a.id, 1.0)]
 
+    async def test_pages_whose_hashes_begin_alike_are_not_the_same(self, harness: LedgerHarness) -> None:
+        crawl, (seat,) = await begun(harness)
+        a, b = url(1), url(2, "b.example")
+        await crawl.fetching(seat, a, b)
+        await crawl.ledger.judge(seat, [Content(id=a.id, exact=bytes(31) + b"a")])
+        await crawl.finish(seat, a, Outcome.DONE)
+
+        assert await crawl.ledger.judge(seat, [Content(id=b.id, exact=bytes(31) + b"b")]) == [Fresh()]
+
     async def test_the_entry_of_a_page_that_fails_is_withdrawn(self, harness: LedgerHarness) -> None:
         crawl, (seat,) = await begun(harness)
         a, b = url(1), url(2, "b.example")

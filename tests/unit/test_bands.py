@@ -1,5 +1,6 @@
 """The band index that is written behind: what is found is the same, wherever an entry is at the time."""
 
+import random
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.embedded.verbs import bands
-from adapters.embedded.verbs.bands import Bands
+from adapters.embedded.verbs.bands import Bands, Sieve
 
 MOST = 3
 
@@ -29,11 +30,11 @@ class Index:
         self.sql.execute("INSERT INTO content (n, exact, signature, bands) VALUES (?, ?, '', ?)", values)
 
     def withdraw(self, n: int) -> None:
-        (entered,) = self.sql.execute("DELETE FROM content WHERE n = ? RETURNING bands", (n,)).fetchone()
-        self.bands.withdraw(n, entered)
+        place, entered = self.sql.execute("DELETE FROM content WHERE n = ? RETURNING place, bands", (n,)).fetchone()
+        self.bands.withdraw(n, place, entered)
 
-    def rows(self, table: str) -> int:
-        count: int = self.sql.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    def filed(self) -> int:
+        count: int = self.sql.execute("SELECT count(*) FROM band").fetchone()[0]
         return count
 
 
@@ -49,7 +50,7 @@ def test_few_are_not_filed_and_found_all_the_same(index: Index) -> None:
     index.enter(1, [b"a", b"b"])
     index.bands.file()
 
-    assert (index.rows("band"), index.rows("unfiled")) == (0, 1)
+    assert index.filed() == 0
     assert index.bands.sharing([b"b"], MOST) == [1]
 
 
@@ -58,7 +59,7 @@ def test_enough_are_filed_at_once(index: Index) -> None:
         index.enter(n, [b"a", bytes([n])])
     index.bands.file()
 
-    assert (index.rows("band"), index.rows("unfiled")) == (8, 0)
+    assert index.filed() == 8
     assert index.bands.sharing([b"\x02"], MOST) == [2]
 
 
@@ -83,10 +84,24 @@ def test_those_that_share_the_most_bands_come_first(index: Index) -> None:
     assert index.bands.sharing([b"a", b"b", b"c"], MOST) == [1, 6, 3]
 
 
-def test_a_page_without_bands_is_never_unfiled(index: Index) -> None:
-    index.enter(1, [])
+def test_what_was_filed_is_not_filed_again(index: Index) -> None:
+    for n in range(1, 9):
+        index.enter(n, [b"a"])
+        index.bands.file()
 
-    assert index.rows("unfiled") == 0
+    assert index.filed() == 8
+
+
+def test_what_was_filed_can_be_withdrawn_and_what_comes_in_its_place_is_filed(index: Index) -> None:
+    for n in range(1, 5):
+        index.enter(n, [b"a"])
+    index.bands.file()
+    index.withdraw(4)  # the last place is free now, and will be given again
+    index.enter(5, [b"a"])
+
+    assert index.bands.sharing([b"a"], MOST) == [5, 3, 2]
+    index.bands.tidy()
+    assert index.bands.sharing([b"a"], MOST) == [5, 3, 2]
 
 
 def test_what_was_not_filed_is_there_when_the_file_is_opened_again(index: Index, tmp_path: Path) -> None:
@@ -106,6 +121,31 @@ def test_what_is_withdrawn_before_anything_was_looked_up_is_not_found(index: Ind
 
     assert again.bands.sharing([b"a"], MOST) == [2]
     again.sql.close()
+
+
+def test_a_file_that_was_there_before_is_asked_for_every_key(index: Index, tmp_path: Path) -> None:
+    for n in range(1, 5):
+        index.enter(n, [bytes([n])])
+    index.bands.file()
+
+    again = Index(str(tmp_path / "ledger.sqlite"))
+    assert again.bands.sharing([b"\x02"], MOST) == [2]
+    again.sql.close()
+
+
+@given(st.sets(st.binary(min_size=3, max_size=9)), st.sets(st.binary(min_size=3, max_size=9)))
+def test_a_sieve_takes_nothing_for_new_that_was_let_in(let_in: set[bytes], others: set[bytes]) -> None:
+    sieve = Sieve()
+    sieve.let_in(let_in)
+
+    assert let_in <= {*sieve.maybe(let_in | others)}
+
+
+def test_a_sieve_hardly_ever_takes_a_new_key_for_one_that_was_let_in() -> None:
+    rng, sieve = random.Random(7), Sieve()
+    sieve.let_in(rng.randbytes(9) for _ in range(100_000))
+
+    assert len(sieve.maybe(rng.randbytes(9) for _ in range(10_000))) < 120  # 0.6 % of the bits are set
 
 
 KEYS = st.lists(st.sampled_from([b"a", b"b", b"\0", b"\xff\xfe"]), max_size=3)

@@ -98,18 +98,19 @@ CREATE TABLE IF NOT EXISTS worker (
 CREATE TABLE IF NOT EXISTS content (
     place     INTEGER PRIMARY KEY,
     n         INTEGER NOT NULL UNIQUE REFERENCES url (n),
-    exact     BLOB NOT NULL UNIQUE,
+    exact     BLOB NOT NULL,
     signature BLOB NOT NULL,
-    bands     TEXT NOT NULL                 -- the keys, as a JSON list (base64)
+    bands     TEXT NOT NULL                 -- the keys, that of the whole page first, as a JSON list (base64)
 );
 CREATE TABLE IF NOT EXISTS band (
     key TEXT NOT NULL,                      -- as in that list
     n   INTEGER NOT NULL REFERENCES content (n),
     PRIMARY KEY (key, n)
 ) WITHOUT ROWID;
--- Pages whose bands are not in `band` yet.
-CREATE TABLE IF NOT EXISTS unfiled (
-    n INTEGER PRIMARY KEY REFERENCES content (n)
+-- The last content entry whose bands are in `band`: one row, or none.
+CREATE TABLE IF NOT EXISTS filed (
+    key   INTEGER PRIMARY KEY CHECK (key = 1),
+    place INTEGER NOT NULL
 );
 
 CREATE TABLE IF NOT EXISTS outlinks (

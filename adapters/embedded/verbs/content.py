@@ -19,9 +19,12 @@ CANDIDATES: Final = 16
 ASK_AGAIN_S: Final = 0.1
 VALUE_BYTES: Final = 4
 
-#: Its own entry, and that of a page with this very content.
-_ENTRIES = "SELECT c.n, c.exact, u.id, u.state FROM content c JOIN url u USING (n) WHERE c.n = ? OR c.exact = ?"
-_CANDIDATE = "SELECT c.signature, u.id, u.state FROM content c JOIN url u USING (n) WHERE c.n = ?"
+_OWN = "SELECT exact FROM content WHERE n = ?"
+_CANDIDATE = "SELECT c.exact, c.signature, u.id, u.state FROM content c JOIN url u USING (n) WHERE c.n = ?"
+
+#: The band that is the whole page: in front of its key, where others have their number; and how much of the hash is enough.
+_WHOLE: Final = b"\xff"
+KEY_BYTES: Final = 8
 
 _FRESH: Final = Fresh()
 _WAIT: Final = Wait(ASK_AGAIN_S, Why.TWIN)
@@ -34,46 +37,44 @@ def judge(desk: Desk, seat: Seat, contents: Sequence[Content]) -> list[Judgement
 
 def withdraw(desk: Desk, url: UrlRow) -> None:
     """Takes back the entry of a page that is not stored."""
-    row = desk.sql.execute("DELETE FROM content WHERE n = ? RETURNING bands", (url.n,)).fetchone()
+    row = desk.sql.execute("DELETE FROM content WHERE n = ? RETURNING place, bands", (url.n,)).fetchone()
     if row is not None:
-        desk.bands.withdraw(url.n, row[0])
+        desk.bands.withdraw(url.n, *row)
 
 
 def _judge(desk: Desk, seat: Seat, content: Content) -> Judgement:
     url = desk.url(content.id)
     if url is None or url.state is not State.FETCHING or url.worker != seat.worker:
         return Dropped.CLOSED
-    equal: Twin | Wait | None = None
-    for n, exact, id, filed in desk.sql.execute(_ENTRIES, (url.n, content.exact)).fetchall():
-        if n != url.n:
-            equal = Twin(id, 1.0) if desk.state_of(id, filed) is State.CLOSED else _WAIT
-        elif exact == content.exact:
+    own = desk.sql.execute(_OWN, (url.n,)).fetchone()
+    if own is not None:
+        if own[0] == content.exact:
             return _FRESH
-        else:
-            withdraw(desk, url)  # it was judged before, with another content
-    if isinstance(equal, Twin):
-        return equal
-    near = _nearest(desk, content)
-    if isinstance(near, Twin):
-        return near
-    if equal is not None or near is not None:
-        return _WAIT
-    values = (url.n, content.exact, content.signature, desk.bands.enter(url.n, content.bands))
+        withdraw(desk, url)  # it was judged before, with another content
+    whole = _WHOLE + content.exact[:KEY_BYTES]
+    if (like := _like(desk, whole, content)) is not None:
+        return like
+    values = (url.n, content.exact, content.signature, desk.bands.enter(url.n, (whole, *content.bands)))
     desk.sql.execute("INSERT INTO content (n, exact, signature, bands) VALUES (?, ?, ?, ?)", values)
     return _FRESH
 
 
-def _nearest(desk: Desk, content: Content) -> Twin | Wait | None:
-    """The most similar stored page, or *wait* if only pages that are being fetched are alike. A stored twin beats *wait*."""
+def _like(desk: Desk, whole: bytes, content: Content) -> Twin | Wait | None:
+    """The stored page that says the same, or else the most similar one; *wait* if only pages that are being fetched are like it.
+
+    A stored twin beats *wait*.
+    """
     threshold = desk.crawl.rules.similarity
-    if threshold is None or not content.bands:
-        return None
+    candidates = desk.bands.sharing((whole,), CANDIDATES)
+    if threshold is not None and content.bands:
+        candidates += desk.bands.sharing(content.bands, CANDIDATES)
     best: tuple[float, UrlId] | None = None
     waits = False
-    for n in desk.bands.sharing(content.bands, CANDIDATES):
-        signature, id, state = desk.sql.execute(_CANDIDATE, (n,)).fetchone()
-        similarity = agreement(content.signature, signature)
-        if similarity < threshold:
+    for n in candidates:
+        exact, signature, id, state = desk.sql.execute(_CANDIDATE, (n,)).fetchone()
+        if exact == content.exact:
+            similarity = 1.0
+        elif threshold is None or (similarity := agreement(content.signature, signature)) < threshold:
             continue
         if desk.state_of(id, state) is not State.CLOSED:
             waits = True
