@@ -109,6 +109,7 @@ _UNSEEN: Final = ["script", "style", "noscript", "iframe", "svg", "title"]
 #: What a site says on all of its pages, by element, by role, and by the ids and classes that templates had before there were such
 #: elements. None that is also used for articles' own parts: a class `header` or `menu` may be anything.
 _SITE_ELEMENTS: Final = ["nav", "header", "footer", "aside", "menu", "dialog"]
+_UNSEEN_OR_SITE: Final = _UNSEEN + _SITE_ELEMENTS
 _SITE_ROLES: Final = frozenset({"navigation", "banner", "contentinfo", "complementary", "search", "dialog"})
 _SITE_IDS: Final = frozenset(
     {
@@ -178,11 +179,13 @@ def _texts(tree: LexborHTMLParser, *, text: bool, main: bool) -> tuple[str, str]
     body = tree.body
     if body is None or not (text or main):  # no body: a page of frames
         return "", ""
-    tree.strip_tags(_UNSEEN)
-    whole = " ".join(body.text(separator=" ").split()) if text else ""
+    whole = ""
+    if text:
+        tree.strip_tags(_UNSEEN)
+        whole = " ".join(body.text(separator=" ").split())
     if not main:
         return whole, ""
-    tree.strip_tags(_SITE_ELEMENTS)
+    tree.strip_tags(_SITE_ELEMENTS if text else _UNSEEN_OR_SITE)  # in one go, if that will do
     for node in tree.css(_MAYBE_SITE):
         if _is_the_sites(node.attributes):
             node.decompose(recursive=False)  # from the tree, not from memory: one inside of another is harmless

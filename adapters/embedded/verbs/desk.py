@@ -71,13 +71,13 @@ class UrlRow:
     domain: int
     depth: int
     hop: int
-    state: State
-    worker: WorkerId | None
-    priority: int
-    suspect: int
-    deaths: int
-    pardoned: int
-    deferrals: int
+    state: State = State.WAITING
+    worker: WorkerId | None = None
+    priority: int = UNRANKED
+    suspect: int = 0
+    deaths: int = 0
+    pardoned: int = 0
+    deferrals: int = 0
 
 
 @dataclass(slots=True)
@@ -145,8 +145,8 @@ _URL_BY_ID = f"SELECT {_URL_COLUMNS} FROM url WHERE id = ?"
 _DOMAIN_BY_N = f"SELECT {_DOMAIN_COLUMNS} FROM domain WHERE n = ?"
 _DOMAIN_BY_NAME = f"SELECT {_DOMAIN_COLUMNS} FROM domain WHERE name = ?"
 _ADD_URL = f"""
-INSERT INTO url (id, url, domain, depth, hop, parent, state, priority, added_at, changed_at)
-VALUES (?, ?, ?, ?, ?, ?, {State.WAITING.value}, {UNRANKED}, ?, ?)
+INSERT INTO url (n, id, url, domain, depth, hop, parent, state, priority, added_at, changed_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, {State.WAITING.value}, {UNRANKED}, ?, ?)
 """
 _SAVE_URL = """
 UPDATE url SET state = ?, worker = ?, priority = ?, suspect = ?, deaths = ?, pardoned = ?, deferrals = ?, changed_at = ?
@@ -180,6 +180,7 @@ class Desk:
         self._crawl: Crawl | None = None
         self._workers: dict[int, WorkerRow] | None = None
         self._urls: dict[UrlId, UrlRow] = {}
+        self._last_n: int | None = None  # of all URLs; None: to be read
         self._domains: dict[int, DomainRow] = {}
         self._domain_ns: dict[str, int] = {}
         self._sites: dict[str, SiteRow] = {}
@@ -215,11 +216,17 @@ class Desk:
         self.bands.file()
         self.sql.execute("COMMIT")
         if len(self._urls) > URLS_KEPT:
-            self._urls.clear()
+            self._put_away()
         if max(len(self._domains), len(self._domain_ns)) > DOMAINS_KEPT:
             self._domains.clear()
             self._domain_ns.clear()
             self._sites.clear()
+
+    def _put_away(self) -> None:
+        """URLs that are closed, as most of the oldest are; if that is not enough, the older half of all."""
+        self._urls = {id: row for id, row in self._urls.items() if row.state is not State.CLOSED}
+        if len(self._urls) > URLS_KEPT // 2:
+            self._urls = dict(islice(self._urls.items(), len(self._urls) // 2, None))
 
     def rollback(self) -> None:
         if self.sql.in_transaction:
@@ -229,7 +236,7 @@ class Desk:
     def tidy(self) -> None:
         """Everything is to be read from the file again."""
         self._changed = _Changed()
-        self._crawl = self._workers = self._scope = None
+        self._crawl = self._workers = self._scope = self._last_n = None
         for kept in (self._urls, self._domains, self._domain_ns, self._sites, self._known, self._shown):
             kept.clear()
         self.bands.tidy()
@@ -412,13 +419,22 @@ class Desk:
         """New URLs, WAITING. Their ids must be unknown, and their domains entered."""
         if not urls:
             return
-        now = self.now
+        now, first = self.now, self._new_n(len(urls))
+        rows = [UrlRow(n, u.id, self._domain_ns[u.domain], u.depth, u.hop) for n, u in enumerate(urls, first)]
         self.sql.executemany(
             _ADD_URL,
-            [(u.id, u.url, self._domain_ns[u.domain], u.depth, u.hop, u.parent, now, now) for u in urls],
+            [(row.n, u.id, u.url, row.domain, u.depth, u.hop, u.parent, now, now) for row, u in zip(rows, urls, strict=True)],
         )
+        self._urls.update({row.id: row for row in rows})  # they will be routed soon
         self.books.states[State.WAITING] += len(urls)
         self._remember([u.id for u in urls])
+
+    def _new_n(self, count: int) -> int:
+        """The first of so many numbers that no URL has."""
+        if self._last_n is None:
+            (self._last_n,) = self.sql.execute("SELECT coalesce(max(n), 0) FROM url").fetchone()
+        self._last_n += count
+        return self._last_n - count + 1
 
     def _remember(self, ids: Sequence[UrlId]) -> None:
         """Known ids stay known, so most links need no look into the file; the oldest are forgotten first."""

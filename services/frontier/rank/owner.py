@@ -23,8 +23,8 @@ TURN_S: Final = 0.25
 #: Pages that are read in one go, and how often in a turn: the loop is shared with who routes, and the lease runs.
 PAGES_AT_ONCE: Final = 200
 READS_A_TURN: Final = 5
-#: Sorting takes no more than this share of a core: past a million of waiting URLs, priorities get older.
-SHARE: Final = 0.1
+#: Sorting and telling take no more than this share of a core: of many URLs that wait, and in a hurry, priorities get older.
+SHARE: Final = 0.05
 #: A priority is told anew when it is off by more than this part of itself: of the best every step, of the worst a third. Each costs
 #: the ledger as much as to route a URL, and at a tenth the order was no better.
 STEP: Final = 3
