@@ -372,9 +372,13 @@ class Desk:
         row = self._urls.get(id)
         return _STATES[filed] if row is None else row.state
 
-    def urls_where(self, where: str, values: Sequence[object] = ()) -> list[UrlRow]:
-        """Rows by a condition on `url`, order and limit included."""
-        found = self.written().execute(f"SELECT {_URL_COLUMNS} FROM url WHERE {where}", values).fetchall()
+    def urls_where(self, where: str, values: Sequence[object] = (), *, as_filed: bool = False) -> list[UrlRow]:
+        """Rows by a condition on `url`, order and limit included.
+
+        `as_filed`: whatever waits to be written back changes nothing about which these are.
+        """
+        sql = self.sql if as_filed else self.written()
+        found = sql.execute(f"SELECT {_URL_COLUMNS} FROM url WHERE {where}", values).fetchall()
         return [self._urls.get(row[1]) or self._urls.setdefault(row[1], _url_row(row)) for row in found]
 
     def save(self, url: UrlRow) -> None:

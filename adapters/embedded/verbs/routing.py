@@ -82,7 +82,8 @@ def _promote(desk: Desk, domain: DomainRow, most: int) -> list[tuple[WorkerId, U
 
 
 def _best_parked(desk: Desk, domain: DomainRow, most: int) -> list[UrlRow]:
-    return desk.urls_where("state = 1 AND domain = ? ORDER BY priority, n LIMIT ?", (domain.n, max(most, 0)))
+    """Of a domain that was looked for in the file: only other domains' URLs were changed since."""
+    return desk.urls_where("state = 1 AND domain = ? ORDER BY priority, n LIMIT ?", (domain.n, max(most, 0)), as_filed=True)
 
 
 def _park(desk: Desk, url: UrlRow, domain: DomainRow) -> None:
