@@ -60,7 +60,7 @@ KINDS: Final = {
     "URLs": ("url", "waiting", "arrived", "offered", "parked", "held", "suspects", "poisoned"),
     "exact hashes": ("exact",),
     "signatures": ("content",),  # of SQLite, with the exact hashes
-    "bands": ("band", "unfiled"),
+    "bands": ("band", "filed"),
     "out-links": ("outlinks",),
 }
 REST: Final = "the rest"

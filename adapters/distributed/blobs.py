@@ -15,19 +15,23 @@ Must not know: what is in a record (`warc.py` does), how S3 is spoken (`s3_bucke
 """
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from math import ceil
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from adapters import warc
 from adapters.copying import by_segment, cut
-from adapters.distributed.s3_bucket import Bucket, Place
+from adapters.distributed.s3_place import Place
 from adapters.segments import SUFFIX, Names, is_crawl, is_segment, segments_of
 from gossamer.clock import Clock
 from gossamer.errors import BlobsUnavailable
 from gossamer.ids import CrawlId
 from gossamer.ports.blobs import BlobRef, Capture, Copy
+
+if TYPE_CHECKING:
+    from adapters.distributed.s3_bucket import Bucket
 
 #: As many requests at once; each waits for the network for most of its time.
 THREADS: Final = 4
@@ -68,15 +72,24 @@ class S3Blobs:
         self._prefix = place.prefix
         self._crawl = crawl
         self._ttl_s = ttl_s
-        self._bucket = Bucket(
-            place,
-            access_key=access_key,
-            secret_key=secret_key,
-            region=region,
-            style=style,
-            connections=THREADS,
-            days=ceil(ttl_s / _DAY_S) + NET_DAYS,
-        )
+
+        def open_bucket() -> "Bucket":
+            # boto3 is a quarter of a role's start, and who stores nothing, a frontier or an idle worker, does without it.
+            from adapters.distributed.s3_bucket import Bucket
+
+            return Bucket(
+                place,
+                access_key=access_key,
+                secret_key=secret_key,
+                region=region,
+                style=style,
+                connections=THREADS,
+                days=ceil(ttl_s / _DAY_S) + NET_DAYS,
+            )
+
+        self._open = open_bucket
+        self._opening = threading.Lock()
+        self._opened: Bucket | None = None
         self._names = Names(clock, self.segments)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="blobs")
 
@@ -84,7 +97,7 @@ class S3Blobs:
         """Raises `BlobsUnavailable`, with a line that says what is wrong, unless the store can be used."""
         try:
             async with asyncio.timeout(CHECK_S):
-                await self._in_thread(self._bucket.check)
+                await self._in_thread(lambda: self._bucket.check())
         except TimeoutError as error:
             raise BlobsUnavailable(f"the S3 server does not answer within {CHECK_S:.0f} s") from error
 
@@ -147,6 +160,14 @@ class S3Blobs:
             return True
 
         return await self._in_thread(remove)
+
+    @property
+    def _bucket(self) -> "Bucket":
+        """To be asked for in a thread: opening it takes a while."""
+        with self._opening:
+            if self._opened is None:
+                self._opened = self._open()
+            return self._opened
 
     def _folder(self, crawl: CrawlId) -> str:
         return f"{self._prefix}{crawl}/segments/"

@@ -6,7 +6,6 @@ Must not know: what the objects are.
 """
 
 import logging
-import re
 import threading
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,14 +14,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import boto3.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
 from isal import isal_zlib
 
-from gossamer.errors import BlobsUnavailable, SettingsError
+from adapters.distributed.s3_place import Place
+from gossamer.errors import BlobsUnavailable
 
 log = logging.getLogger("gossamer.blobs")
 
@@ -35,37 +34,9 @@ DELETE_MAX: Final = 1000  # by the protocol
 #: Amazon's own, and what servers take that don't care.
 REGION: Final = "us-east-1"
 
-_BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
-_PREFIX: Final = re.compile(r"([A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)?")
 _WRONG_KEYS: Final = frozenset({"SignatureDoesNotMatch", "InvalidAccessKeyId", "InvalidToken", "ExpiredToken", "InvalidSecurity"})
 _FULL: Final = frozenset({"InsufficientStorage", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "QuotaExceeded"})
 _THERE_ALREADY: Final = frozenset({"BucketAlreadyOwnedByYou", "BucketAlreadyExists", "OperationAborted"})
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a bucket is, and the part of it that is ours: what `http(s)://host[:port]/bucket[/prefix]` says."""
-
-    endpoint: str
-    bucket: str
-    prefix: str  #: empty, or ends with a slash
-
-    @classmethod
-    def of(cls, url: str) -> "Place":
-        try:
-            parts = urlsplit(url)
-            fine = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-        except ValueError:
-            fine = False
-        # Also refuses keys before the host. They have variables of their own; a URL is shown in messages.
-        if not fine or "@" in parts.netloc or parts.query or parts.fragment:
-            raise SettingsError("the S3 server's URL must have the form http(s)://host[:port]/bucket[/prefix]")
-        bucket, _, prefix = parts.path.strip("/").partition("/")
-        if not _BUCKET.fullmatch(bucket):
-            raise SettingsError("the S3 server's URL must name a bucket: 3 to 63 lower-case letters, digits, dots and hyphens")
-        if not _PREFIX.fullmatch(prefix):
-            raise SettingsError("the prefix in the S3 server's URL may have letters, digits, -, _, . and slashes")
-        return cls(f"{parts.scheme}://{parts.netloc}", bucket, f"{prefix}/" if prefix else "")
 
 
 @dataclass(frozen=True, slots=True)

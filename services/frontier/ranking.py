@@ -33,20 +33,6 @@ NOTED_EVERY_S: Final = 1.0
 LAST_NOTE_S: Final = 2.0
 
 
-def check(settings: Frontier) -> None:
-    """Raises `SettingsError` for a prioritizer or a rank file that can't work."""
-    choose(settings.prioritizer)
-    if settings.rank_file is not None:
-        from services.frontier.outside import file  # most crawls have none
-
-        file.read(settings.rank_file)
-
-
-def reads_links(settings: Frontier) -> bool:
-    """Whether the ledger has to keep the links of stored pages."""
-    return choose(settings.prioritizer).cls is Pagerank
-
-
 class Ranking:
     """A priority for each URL, at once."""
 

@@ -10,8 +10,8 @@ from gossamer.walk import Role
 from services.role.process import AtWork, end, main
 from services.role.registrable import registrable
 from services.worker import plugins
-from services.worker.addresses import own_servers
-from services.worker.equipment import Equipment, allowed_nets
+from services.worker.addresses import allowed_nets, own_servers
+from services.worker.equipment import Equipment
 from services.worker.resolve import Dns, Resolver
 
 

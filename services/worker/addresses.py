@@ -8,10 +8,11 @@ Knows: addresses, names and numbers. Must not know: DNS, sockets, HTTP.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 from urllib.parse import urlsplit
 
+from gossamer.settings import Settings
 from gossamer.urls import origin_of
 
 Address = IPv4Address | IPv6Address
@@ -19,6 +20,11 @@ Network = IPv4Network | IPv6Network
 
 #: When the tables were last compared with IANA's special-purpose registries and with the port list of the Fetch Standard.
 TABLES_OF: Final = "2026-11-18"
+
+
+def allowed_nets(settings: Settings) -> list[Network]:
+    """What the operator opens besides, of private addresses."""
+    return [ip_network(each) for each in settings.manners.allow_net]
 
 
 def url_refusal(url: str, allowed: Sequence[Network]) -> str | None:

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property, partial
-from ipaddress import ip_network
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +19,7 @@ from gossamer.ports.broker import Broker
 from gossamer.ports.ledger import Ledger
 from gossamer.settings import DuplicateLinks, Politeness, Settings
 from gossamer.together import Together
-from services.worker.addresses import Network
+from services.worker.addresses import allowed_nets
 from services.worker.agenda import Agenda
 from services.worker.download import Answer, Downloader
 from services.worker.errands import Errands
@@ -199,7 +198,3 @@ def user_agent(settings: Settings) -> str:
     if manners.user_agent is not None:
         return manners.user_agent
     return f"Gossamer/{__version__}" + (f" (+{manners.contact})" if manners.contact else "")
-
-
-def allowed_nets(settings: Settings) -> list[Network]:
-    return [ip_network(each) for each in settings.manners.allow_net]

@@ -64,7 +64,7 @@ class Sketcher:
         shingles = _shingles(words)
         signature = _signature(shingles)
         # As many shingles as bins that hold one of their own, at least: only where these are few must the shingles be counted.
-        if np.count_nonzero(signature >> _BIN_SHIFT == _BIN_NUMBERS) < SHINGLES_MIN and len(np.unique(shingles)) < SHINGLES_MIN:
+        if np.count_nonzero(signature >> _BIN_SHIFT == _BIN_NUMBERS) < SHINGLES_MIN and len(set(shingles.tolist())) < SHINGLES_MIN:
             return NO_SKETCH
         told = signature.astype(_VALUE).tobytes()
         return Sketch(told, self._banding.keys(told))

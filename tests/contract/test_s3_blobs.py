@@ -14,7 +14,7 @@ import pytest
 
 from adapters.distributed import blobs as blobs_module
 from adapters.distributed.blobs import S3Blobs
-from adapters.distributed.s3_bucket import Place
+from adapters.distributed.s3_place import Place
 from gossamer.clock import SystemClock
 from gossamer.errors import BlobsUnavailable, SettingsError
 from gossamer.ids import CrawlId

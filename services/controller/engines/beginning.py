@@ -14,10 +14,9 @@ from gossamer.module import CrawlInfo
 from gossamer.options import parse_spec
 from gossamer.records import Rules
 from gossamer.settings import Politeness, Settings
-from services.frontier import ranking
+from services.frontier import choice
 from services.worker import plugins
-from services.worker.addresses import url_refusal
-from services.worker.equipment import allowed_nets
+from services.worker.addresses import allowed_nets, url_refusal
 from services.worker.plugins import Loaded
 
 #: One read beyond a page's cap: what a request may receive at most.
@@ -28,7 +27,7 @@ OUT: Final = Path("out")
 
 def check(settings: Settings) -> None:
     """Raises `SettingsError` for a prioritizer, a rank file, a module or a seed that can't work."""
-    ranking.check(settings.frontier)
+    choice.check(settings.frontier)
     plugins.load(map(parse_spec, settings.start.modules))
     for url in settings.start.seeds:
         if (reason := url_refusal(url, allowed_nets(settings))) is not None:
@@ -76,6 +75,6 @@ def rules(settings: Settings) -> Rules:
         domain_rest_s=patience.domain_rest_s,
         domain_rests=patience.domain_rests,
         similarity=settings.fetching.similarity,
-        keep_outlinks=ranking.reads_links(settings.frontier),
+        keep_outlinks=choice.reads_links(settings.frontier),
         settings=kept.to_text(settings),
     )

@@ -17,8 +17,7 @@ from services.frontier.bands import BandTable
 from services.frontier.prioritizers import choose
 from services.role.registrable import registrable
 from services.worker import links
-from services.worker.addresses import address_in, endpoint, url_refusal
-from services.worker.equipment import allowed_nets
+from services.worker.addresses import address_in, allowed_nets, endpoint, url_refusal
 from services.worker.links import LinkReader, rules_of
 from services.worker.permission import MOVED, Denied, understood
 from services.worker.robotstxt import Rules, denial

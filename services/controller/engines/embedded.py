@@ -21,8 +21,8 @@ from services.controller.engines.oversight import Oversight
 from services.frontier import frontier
 from services.role.garbage import keep_all
 from services.role.registrable import registrable
-from services.worker.addresses import own_servers
-from services.worker.equipment import Equipment, allowed_nets
+from services.worker.addresses import allowed_nets, own_servers
+from services.worker.equipment import Equipment
 from services.worker.resolve import Dns, Lookup, Resolver
 
 check = beginning.check

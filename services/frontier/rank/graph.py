@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from gossamer.ids import URL_ID_BYTES, UrlId
 from services.frontier.rank.nodes import UNKNOWN, Nodes, Places, as_ids
-from services.frontier.rank.rows import Row
+from services.frontier.rank.rows import Row, distinct, firsts
 
 #: How much of its worth a page hands on: the value that everybody uses.
 DAMPING: Final = 0.85
@@ -119,10 +119,10 @@ class Graph:
     def _enter(self, urls: Places, pages: NDArray[np.intp], to: Places) -> None:
         """Pages at these URLs; and their links: each from one of them, by its number, to a URL."""
         is_new = np.zeros(len(urls), np.bool_)
-        is_new[np.unique(urls, return_index=True)[1]] = True
+        is_new[firsts(urls)[1]] = True
         is_new &= self._page.all[urls] == UNKNOWN
         counted = is_new[pages] & (to != urls[pages])  # what a page says of itself counts for nothing
-        links = np.unique(pages[counted] << _PLACE_BITS | to[counted])  # in order, each once
+        links = distinct(pages[counted] << _PLACE_BITS | to[counted])  # in order, each once
         pages, to = links >> _PLACE_BITS, (links & _PLACE_MASK).astype(np.int32)
         counts = np.bincount(pages, minlength=len(urls))[is_new]
         urls = urls[is_new]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gossamer.ids import URL_ID_BYTES, UrlId
-from services.frontier.rank.rows import Row
+from services.frontier.rank.rows import Row, firsts
 
 #: A whole id, and its beginning as a number.
 ID: Final = np.dtype((np.void, URL_ID_BYTES))
@@ -45,7 +45,7 @@ class Nodes:
         places = self._find(keys)
         if (places == UNKNOWN).any():
             unknown = np.flatnonzero(places == UNKNOWN)
-            new_keys, first = np.unique(keys[unknown], return_index=True)
+            new_keys, first = firsts(keys[unknown])
             new_places = len(self) + np.argsort(np.argsort(first)).astype(np.int32)  # in the order in which they came
             self._ids.append(ids[unknown[np.sort(first)]])
             at = np.searchsorted(self._keys, new_keys)

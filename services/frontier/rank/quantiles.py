@@ -9,6 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from services.frontier.rank.rows import distinct
+
 Numbers = NDArray[np.float64]
 
 #: A cut for each: a priority is how many of them lie above.
@@ -21,7 +23,7 @@ def cuts(worth: Numbers) -> Numbers:
     assert len(worth)
     lasts = np.maximum((np.arange(1, CUTS + 1) / CUTS) ** POWER * len(worth), 1).astype(np.int64) - 1
     places = len(worth) - 1 - lasts
-    return np.partition(worth, np.unique(places))[places]
+    return np.partition(worth, distinct(places))[places]
 
 
 def priorities(worth: Numbers, cuts: Numbers) -> NDArray[np.uint8]:
