@@ -111,7 +111,7 @@ _CHARSET: Final = re.compile(rb"charset=[\"']?([\w-]+)").search
 # --- Parse: selectolax, one selector for links and one call for the text ---
 
 
-def parse(html: str) -> tuple[str, list[str], str, str]:
+def parse(html: bytes | str) -> tuple[str, list[str], str, str]:
     """Title, links, what the page asks of robots, and its text without the site's own parts."""
     tree = LexborHTMLParser(html)
     title = tree.css_first("title")

@@ -103,7 +103,7 @@ def steps(walked: Walked, folder: Path) -> list[Step]:
         Step(each("decode, guard", our_decode, pages), each("decode, guard", floor_decode, pages), {"decode, guard": "isal"}),
         Step(
             each("parse", our_parse, pages),
-            each("parse", lambda page: floors.parse(page.decoded.html), pages),
+            each("parse", lambda page: floors.parse(_as_read(page)), pages),
             {"parse": "selectolax"},
         ),
         Step(
@@ -187,7 +187,12 @@ def floor_decode(page: Visited) -> None:
 
 
 def our_parse(page: Visited) -> None:
-    parse(page.decoded.html, max_links=SETTINGS.links.max_links, text=False)
+    parse(_as_read(page), max_links=SETTINGS.links.max_links, text=False)
+
+
+def _as_read(page: Visited) -> bytes | str:
+    """What a reader gives to the parser: bytes, which are nearly always UTF-8, and what the parser wants."""
+    return page.decoded.utf8 or page.decoded.html
 
 
 def our_hash(page: Visited) -> None:

@@ -51,12 +51,16 @@ class Together(Generic[A, B]):
         return len(self._waiting)
 
     async def __call__(self, item: A) -> B:
+        return await self.soon(item)
+
+    def soon(self, item: A) -> "asyncio.Future[B]":
+        """The same, for whoever has something else to do before the answer is there."""
         answer: asyncio.Future[B] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, answer))
         self._weight += self._weight_of(item)
         self._look()
         self._see_to_them()
-        return await answer
+        return answer
 
     def one_comes(self) -> None:
         """Somebody is on the way who may call, and is worth waiting for."""

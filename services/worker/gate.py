@@ -4,6 +4,7 @@ What several URLs ask at the same moment is one call of the ledger; who comes la
 is idle until it has its own.
 """
 
+import asyncio
 from collections.abc import Sequence
 
 from gossamer.answers import GateAnswer
@@ -32,9 +33,9 @@ class Gate:
         """May its domain be asked now for something that is not the URL's first request: robots.txt, a retry?"""
         return await self._ledger.knock(self._seat, url.id)
 
-    async def leave(self, url: Url, visit: Visit, until_s: float | None = None) -> None:
+    def leave(self, url: Url, visit: Visit, until_s: float | None = None) -> "asyncio.Future[None]":
         """The request is over; the URL goes on."""
-        await self._leave(Leaving(id=url.id, visit=visit, until_s=until_s))
+        return self._leave.soon(Leaving(id=url.id, visit=visit, until_s=until_s))
 
     async def _begin_all(self, ids: Sequence[UrlId]) -> Sequence[GateAnswer]:
         return await self._ledger.begin(self._seat, ids)

@@ -3,6 +3,8 @@
 A URL leaves only with the answer to the verb that let it go; until then nobody else may work on it, and a hint for it is dropped.
 """
 
+import asyncio
+
 from gossamer.answers import Dropped
 from gossamer.clock import Clock
 from gossamer.ids import UrlId
@@ -20,6 +22,7 @@ class Hand:
         self._ledger, self._seat, self._agenda = ledger, seat, agenda
         self._gate, self._finish, self._clock = gate, finish, clock
         self._engaged: dict[str, UrlId] = {}  # domain → the URL whose request it waits for
+        self._leaving: dict[UrlId, asyncio.Future[None]] = {}  # requests that are over, until the ledger has said so
 
     def take_up(self, url: Url) -> None:
         """Its domain is engaged from here until its request is over."""
@@ -32,6 +35,7 @@ class Hand:
 
     def drop(self, url: Url) -> None:
         """It is no longer this worker's."""
+        self._leaving.pop(url.id, None)
         self._disengage(url, 0.0)
         self._agenda.drop(url.id)
 
@@ -44,19 +48,24 @@ class Hand:
     async def request_is_over(self, url: Url, visit: Visit) -> Visit:
         """Lets the domain go on while this URL is read and stored, if another of its URLs waits; what is left to settle.
 
-        Without a delay the next one may come to the gate before the answer to this: ledgers keep the order of calls, and may do
-        both in one go. With one it would come too early by as long as this call waits for its turn.
+        Without a delay the next one may come to the gate before the answer to this, and this one may be judged: ledgers keep the
+        order of calls, and do all of that in one go. With a delay the next one would come too early by as long as this call takes.
         """
         if not self._agenda.waits_for(url.domain):
             return visit
         rest_s = _rest_s(visit)
-        if not rest_s:
-            self._disengage(url, rest_s)
-        await self._gate.leave(url, visit)
+        leaving = self._gate.leave(url, visit)
+        if rest_s:
+            await leaving
+        else:
+            leaving.add_done_callback(_look_at)
+            self._leaving[url.id] = leaving
         self._disengage(url, rest_s)
         return Visit()
 
     async def close(self, url: Url, closing: Closing) -> None:
+        if (leaving := self._leaving.pop(url.id, None)) is not None:
+            await leaving
         await self._finish(closing)
         self._disengage(url, _rest_s(closing.visit))
         self._agenda.drop(url.id)
@@ -73,6 +82,12 @@ class Hand:
         if self._engaged.get(url.domain) == url.id:  # else it went on to another long ago
             del self._engaged[url.domain]
             self._agenda.disengage(url.domain, self._clock.monotonic() + after_s)
+
+
+def _look_at(leaving: "asyncio.Future[None]") -> None:
+    """What went wrong is told to whoever closes the URL; if the worker ends first, nobody needs to hear it."""
+    if not leaving.cancelled():
+        leaving.exception()
 
 
 def _rest_s(visit: Visit) -> float:
