@@ -158,9 +158,11 @@ def test_workers_come_and_go_in_the_middle(stack: Project) -> None:
     stack.done("up", "--detach", "--no-deps", "--no-recreate", "--scale", "worker=2", "worker")
 
 
-#: What was in flight is fetched again: by a worker that died, by both when their leases end because Redis is away for longer, or
-#: because a controller that comes back can't know that they live.
-MAY_REPEAT = {"worker": 16, "redis": 2 * 16, "controller": 2 * 16}
+#: What a worker has in hand: a request in each of its slots, and as many pages that came in while the last ones were stored.
+IN_HAND = 16 + 16
+#: That is fetched again: of a worker that died, of both when their leases end because Redis is away for longer, or because a
+#: controller that comes back can't know that they live.
+MAY_REPEAT = {"worker": IN_HAND, "redis": 2 * IN_HAND, "controller": 2 * IN_HAND}
 
 
 @pytest.mark.parametrize("service", ["keys", "rabbitmq", "redis", "s3", "frontier", "worker", "controller"])
