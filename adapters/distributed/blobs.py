@@ -74,7 +74,7 @@ class S3Blobs:
         self._ttl_s = ttl_s
 
         def open_bucket() -> "Bucket":
-            # boto3 is a quarter of a role's start, and who stores nothing, a frontier or an idle worker, does without it.
+            # boto3 is a quarter of a worker's start, and who stores nothing, while it is idle or as `status`, does without it.
             from adapters.distributed.s3_bucket import Bucket
 
             return Bucket(
