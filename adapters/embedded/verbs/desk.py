@@ -11,7 +11,6 @@ Knows: the schema. Must not know: what a verb means.
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
@@ -62,8 +61,7 @@ class Crawl(msgspec.Struct, kw_only=True):
         return self.states[State.FETCHING]
 
 
-@dataclass(slots=True)
-class UrlRow:
+class UrlRow(msgspec.Struct, gc=False):
     """What verbs need of a URL. The rest of its row never changes, or only when it is closed."""
 
     n: int
@@ -80,8 +78,7 @@ class UrlRow:
     deferrals: int = 0
 
 
-@dataclass(slots=True)
-class DomainRow:
+class DomainRow(msgspec.Struct, gc=False):
     n: int
     name: str
     owner: WorkerId | None
@@ -101,8 +98,7 @@ class DomainRow:
     begun: int
 
 
-@dataclass(slots=True)
-class SiteRow:
+class SiteRow(msgspec.Struct, gc=False):
     """A registered domain. One that is not in the file yet is one of which nothing was counted."""
 
     name: str
@@ -111,8 +107,7 @@ class SiteRow:
     own: int = 0
 
 
-@dataclass(slots=True)
-class WorkerRow:
+class WorkerRow(msgspec.Struct, gc=False):
     id: WorkerId
     epoch: Epoch
     process: str
@@ -123,17 +118,16 @@ class WorkerRow:
     alone: int
 
 
-@dataclass(slots=True)
-class _Changed:
+class _Changed(msgspec.Struct):
     """What is to be written back."""
 
     crawl: bool = False
-    urls: dict[int, UrlRow] = field(default_factory=dict)
-    closed: dict[int, tuple[UrlRow, Outcome, str, bytes]] = field(default_factory=dict)  #: with outcome, reason and facts
-    stored: list[tuple[int, bytes | None]] = field(default_factory=list)  #: pages, with their links if these are kept
-    domains: dict[int, DomainRow] = field(default_factory=dict)
-    sites: dict[str, SiteRow] = field(default_factory=dict)
-    workers: dict[int, WorkerRow] = field(default_factory=dict)
+    urls: dict[int, UrlRow] = {}
+    closed: dict[int, tuple[UrlRow, Outcome, str, bytes]] = {}  #: with outcome, reason and facts
+    stored: list[tuple[int, bytes | None]] = []  #: pages, with their links if these are kept
+    domains: dict[int, DomainRow] = {}
+    sites: dict[str, SiteRow] = {}
+    workers: dict[int, WorkerRow] = {}
 
 
 _URL_COLUMNS = "n, id, domain, depth, hop, state, worker, priority, suspect, deaths, pardoned, deferrals"
