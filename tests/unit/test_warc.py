@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import io
+import random
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -350,6 +351,31 @@ def test_what_came_plain_is_compressed_whatever_it_says(coding: str, is_smaller:
     segment, _ = warc.write("name", [page])
 
     assert (len(segment) < len(page.body)) == is_smaller
+
+
+def test_what_came_compressed_stands_there_as_it_came_whatever_its_length() -> None:
+    """Also where the record fills the blocks that it is stored in to the last byte: one of these does."""
+    encoded = replace(capture(1), headers=(("Content-Encoding", "gzip"),))
+    records = []
+    for length in range(0xFFFF - 1_000, 0xFFFF + 2):
+        page = replace(encoded, body=random.Random(length).randbytes(length))
+        segment, sha256 = write_one(page)
+        records.append(len(record := gzip.decompress(segment)))
+
+        assert record.endswith(b"\r\n\r\n" + page.body + b"\r\n\r\n")
+        assert page.body in segment or len(record) > 0xFFFF
+        assert warc.read(segment, sha256).body == page.body
+
+    assert {0xFFFF, 0x1_0000} <= set(records)
+
+
+def test_what_came_compressed_and_is_large_is_read_by_others() -> None:
+    pages = [replace(capture(1), headers=(("Content-Encoding", "gzip"),), body=bytes([each]) * 300_000) for each in range(3)]
+
+    segment, _ = warc.write("name", pages)
+
+    for read in (by_warcio, by_fastwarc):
+        assert [(seen.body, seen.digest_is_right) for seen in read(segment)] == [(page.body, True) for page in pages]
 
 
 @pytest.mark.parametrize(
