@@ -57,7 +57,7 @@ $(PEERS_STAMP):
 	@rm -f $(PEERS)/.made-*
 	@touch $@
 
-bench: env $(PEERS_STAMP)  ## CPU, memory and mistakes of a crawl, beside Scrapy's and others' (twenty minutes; QUICK=1: three; makes .venv-peers)
+bench: env $(PEERS_STAMP)  ## CPU, memory and mistakes of a crawl, beside Scrapy's and others' (twenty minutes; QUICK=1: under five; makes .venv-peers)
 	@$(BIN)/python -m bench.compare --peers $(PEERS)/bin/python --json out/bench.json \
 		$(if $(QUICK),--quick,--results bench/RESULTS.md --plot docs/performance.png) $(ARGS)
 

@@ -58,7 +58,7 @@ AT_ONCE: Final = 1_000
 
 KINDS: Final = {
     "URLs": ("url", "waiting", "arrived", "offered", "parked", "held", "suspects", "poisoned"),
-    "exact hashes": ("exact",),
+    "exact hashes": ("exact",),  # of Redis
     "signatures": ("content",),  # of SQLite, with the exact hashes
     "bands": ("band", "filed"),
     "out-links": ("outlinks",),
@@ -434,8 +434,12 @@ def numbers(text: str) -> list[int]:
 
 def main() -> int:
     parts = ("sqlite", "redis", "crawl")
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=[*parts, []], help="all, if none is named")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.capacity", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "parts", nargs="*", metavar="part", choices=[*parts, []], help=f"of {', '.join(parts)}: all, if none is named"
+    )
     parser.add_argument("--known", type=numbers, metavar="N,…", help="sizes at which a ledger is looked at, in URLs")
     parser.add_argument("--pages", type=numbers, metavar="N,N", default=[1_000, 10_000], help="sizes of the two crawls")
     given = parser.parse_args()

@@ -192,6 +192,7 @@ def _boxes(stacks: Mapping[Stack, float], depth: int, left: float, whole: float)
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m bench.profile",
+        usage="%(prog)s [--pages PAGES] [--sites SITES] [--out OUT] [flags of the crawl ...]",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,  # all other flags are the crawl's

@@ -4,7 +4,7 @@
 
 Walks a synthetic web of 20 sites once, then takes each step alone over its pages, in the order of the walk: our own code, and the
 cheapest sensible way to do the same (bench/floors.py), by turns, several times. CPU time, user and system of the whole process with
-all of its threads; medians. Verbs come in groups as they do in a crawl of such a web: a few pages to a call, and ten to a segment.
+all of its threads; medians. Verbs come in groups as they do in a crawl of such a web: a few pages to a call, fifty to a segment.
 Not in here: what holds the steps together (tasks, agenda, event loop); `make profile` has that.
 
 With `--external` the same on Redis, RabbitMQ and S3, which are started for it: the client's time, and beside it the server's.

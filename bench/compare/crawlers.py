@@ -1,7 +1,7 @@
 """Who crawls, and with which settings: Gossamer on both engines, and the peers that are there.
 
-All of them obey robots.txt, wait for nothing and may go everywhere. Gossamer asks a host one thing at a time, and keeps its pages,
-its state and its signatures; the peers ask a host as much at once as they like, and store no page; scrapy-redis
+All of them are told to obey robots.txt, wait for nothing and may go everywhere. Gossamer asks a host one thing at a time, and keeps
+its pages, its state and its signatures; the peers ask a host as much at once as they like, and store no page; scrapy-redis
 keeps its queue, and what it has seen, in Redis.
 """
 

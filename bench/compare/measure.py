@@ -59,6 +59,11 @@ class Run:
         return self.score["pages"] / self.asking_s if self.asking_s else 0.0
 
     @property
+    def mistakes(self) -> int:
+        """URLs that it missed, or asked for though they were forbidden or not to be found."""
+        return self.score["missed"] + self.score["forbidden"] + self.score["wrong"]
+
+    @property
     def peak_mb(self) -> float:
         return max((mb for _, mb in self.memory), default=0.0)
 

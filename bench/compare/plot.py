@@ -31,23 +31,29 @@ def _costs(axis: Any, seen: Seen) -> None:
         values = [run.cpu_ms_a_page for run in runs]
         middle = statistics.median(values)
         reach = [[middle - min(values)], [max(values) - middle]]
-        wrong = statistics.median(run.score["missed"] + run.score["forbidden"] + run.score["wrong"] for run in runs)
+        mistakes = statistics.median(run.mistakes for run in runs)
         axis.barh(place, middle, xerr=reach, color="tab:blue" if crawler.is_ours else "tab:gray")
         axis.annotate(
-            f"  {middle:.2f}" + (f"; {wrong:,.0f} wrong" if wrong else ""), (max(values), place), va="center", size="small"
+            f"  {middle:.2f}" + (f"; {mistakes:,.0f} mistakes" if mistakes else ""), (max(values), place), va="center", size="small"
         )
     axis.set_yticks(range(len(there)), [crawler.name for crawler in there])
     axis.margins(x=0.25)
     axis.set(
         title=f"CPU-s per 1,000 correct pages, {seen.size:,} pages",
-        xlabel="CPU-s, servers apart; wrong: URLs missed, forbidden or not to be found",
+        xlabel="CPU-s, servers apart; mistakes: URLs missed, forbidden or not to be found",
     )
 
 
 def _growth(axis: Any, seen: Seen) -> None:
     medians = [statistics.median(run.cpu_ms_a_page for run in of(seen.growing, who.GOSSAMER, size)) for size in seen.sizes]
     axis.plot(seen.sizes, medians, marker="o")
-    axis.set(title="Gossamer as the crawl grows", xlabel="pages", ylabel="CPU-ms a page", xscale="log", ylim=0)
+    axis.set(
+        title="Gossamer as the crawl grows",
+        xlabel="pages",
+        ylabel="CPU-ms a page",
+        xscale="log",
+        ylim=(0, 1.2 * max(medians, default=1.0)),
+    )
     axis.set_xticks(seen.sizes, [f"{size:,}" for size in seen.sizes])
     axis.minorticks_off()
     axis.grid(alpha=0.3)
@@ -56,5 +62,6 @@ def _growth(axis: Any, seen: Seen) -> None:
 def _memory(axis: Any, seen: Seen) -> None:
     for run in of(seen.growing, who.GOSSAMER, max(seen.sizes, default=0)):
         axis.plot(*zip(*run.memory, strict=True), linewidth=1, label=f"round {run.round + 1}")
-    axis.set(title=f"its memory, {max(seen.sizes, default=0):,} pages", xlabel="seconds", ylabel="MB", ylim=0)
+    axis.set(title=f"Gossamer's memory, {max(seen.sizes, default=0):,} pages", xlabel="seconds", ylabel="MB", ylim=0)
+    axis.legend(loc="lower right", fontsize="small")
     axis.grid(alpha=0.3)

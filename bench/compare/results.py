@@ -26,8 +26,8 @@ def page(seen: Seen, peers: who.Peers) -> str:
         summary(seen),
         f"## {seen.size:,} pages of {seen.sites} sites; rounds: {len({run.round for run in seen.runs})}",
         costs(seen),
-        "CPU time is divided by the pages that were to be found, each once: who missed some is divided by fewer. `pages/s` leaves "
-        "out start and end; `fixed loop` is what a loop that is always the same took just before: how fast the machine was.",
+        "CPU time is divided by the pages that were to be found, each once, so who missed some has a larger figure. `pages/s` "
+        "leaves out start and end; `fixed loop` is what a loop that is always the same took just before: how fast the machine was.",
         "What each asked the web for, against what a correct crawler asks for:",
         scores(seen),
         "*wrong*: URLs that no correct reading of a link gives; *repeats*: pages asked for again, under the same URL; *repeats "
@@ -59,10 +59,22 @@ def summary(seen: Seen) -> str:
     if servers := against(who.EXTERNAL_2, who.SCRAPY_REDIS):
         whole = against(who.EXTERNAL_2, who.SCRAPY_REDIS, whole_cost_ratios)
         told.append(f"- On servers, with two workers: {servers}; with the servers' own time on both sides {whole}.")
+    told += cheaper(seen)
     if runs := [run for run in (*seen.runs, *seen.growing) if run.crawler.startswith(who.GOSSAMER)]:
         right = len(runs) - len(seen.imperfect)
         told.append(f"- {right} of its {len(runs)} crawls found every page, and asked for nothing that a correct crawler does not.")
     return "\n".join(told)
+
+
+def cheaper(seen: Seen) -> list[str]:
+    """Peers that take less, and what they do for it."""
+    told = []
+    for peer in who.CRAWLERS:
+        ratios = [] if peer.is_ours else cost_ratios(seen.of(peer.name), seen.of(who.GOSSAMER))
+        if ratios and (ratio := statistics.median(ratios)) < 1:
+            mistakes = statistics.median(run.mistakes for run in seen.of(peer.name))
+            told.append(f"{peer.name} {ratio:.2f} × ({mistakes:,.0f} URLs missed, forbidden or not to be found)")
+    return [f"- Less than Gossamer takes, for less work: {', '.join(told)}."] if told else []
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -36,7 +36,7 @@ def surroundings(seen: Seen, peers: who.Peers) -> str:
     ours = [f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES]
     theirs = [f"{name} {peers.version[name]}" for name in PACKAGES if name in peers.version]
     programs = [f"{name} {version}" for name, (names, word) in PROGRAMS.items() if (version := _version(names, word))]
-    kernel = f"{platform.system()} {platform.release()}"
+    kernel = f"{platform.system()} {platform.release().partition('-')[0]}"
     return "\n".join(
         [
             f"- {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, on {os.cpu_count()} × {_processor()}, {kernel}",

@@ -39,7 +39,7 @@ _decode = msgspec.json.Decoder(list[bytes]).decode
 class Sieve:
     """Keys that were let in, as one bit each: it never takes one of them for new, and hardly ever a new one for one of them.
 
-    Two megabytes: past a million pages most new keys meet somebody's bit, and are looked up for nothing.
+    Two megabytes: of a million pages nearly half of the new keys meet somebody's bit, and are looked up for nothing.
     """
 
     def __init__(self) -> None:
