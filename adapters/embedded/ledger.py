@@ -16,13 +16,13 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from adapters.embedded.verbs import asking, content, crawls, endings, gate, knowledge, leases, reading, routing
 from adapters.embedded.verbs.desk import Desk
 from gossamer.answers import GateAnswer, Judgement, RouteAnswer, Routing
 from gossamer.clock import Clock
-from gossamer.errors import GossamerError, LedgerUnavailable
+from gossamer.errors import GossamerError, LedgerUnavailable, SettingsError
 from gossamer.ids import UrlId
 from gossamer.messages import Url
 from gossamer.outcomes import CrawlOutcome
@@ -56,8 +56,10 @@ BUSY_S = 0.01
 #: SQLite's own 2 MB is too small for the index of ids: looking up links would read the file again and again.
 CACHE_KIB = 32_768
 
+#: The version of the schema. It counts up when files of before can't be gone on with.
+SCHEMA = 1
+
 T = TypeVar("T")
-P = ParamSpec("P")
 _Call = tuple[Callable[[Desk], Any], asyncio.Future[Any]]
 
 
@@ -361,8 +363,23 @@ def _open(path: Path) -> Desk:
     connection.execute("PRAGMA temp_store = MEMORY")
     # Four times SQLite's own: pages of the index are written back once for several groups that changed them.
     connection.execute("PRAGMA wal_autocheckpoint = 4000")
-    connection.executescript(files("adapters.embedded").joinpath("sql/schema.sql").read_text())
+    try:
+        _lay_out(connection)
+    except BaseException:
+        connection.close()
+        raise
     return Desk(connection)
+
+
+def _lay_out(connection: sqlite3.Connection) -> None:
+    """Makes the tables, if the file is new. Raises `SettingsError` for one that has others than ours."""
+    version, tables = connection.execute(
+        "SELECT user_version, (SELECT count(*) FROM sqlite_schema) FROM pragma_user_version"
+    ).fetchone()
+    if not tables:
+        connection.executescript(files("adapters.embedded").joinpath("sql/schema.sql").read_text())
+    elif version != SCHEMA:
+        raise SettingsError("the crawl's ledger was begun by another version of Gossamer, which alone can go on with it; start anew")
 
 
 def _as_unavailable(error: BaseException) -> BaseException:

@@ -4,7 +4,7 @@ Any page can hold a link to `http://169.254.169.254/`, and any name can be given
 is dialled only if it is a public one by the registries below, or if the operator allowed its network (`--allow-net`). The tables
 are written out: `ipaddress.is_global` calls 224.0.0.1, 64:ff9b::7f00:1 and a dozen others public, and differs between versions.
 
-Knows: addresses, names and numbers. Must not know: DNS, sockets, HTTP.
+Knows: addresses, names and numbers, and the setting that admits more of them. Must not know: DNS, sockets, HTTP.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

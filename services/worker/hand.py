@@ -48,8 +48,9 @@ class Hand:
     async def request_is_over(self, url: Url, visit: Visit) -> Visit:
         """Lets the domain go on while this URL is read and stored, if another of its URLs waits; what is left to settle.
 
-        Without a delay the next one may come to the gate before the answer to this, and this one may be judged: ledgers keep the
-        order of calls, and do all of that in one go. With a delay the next one would come too early by as long as this call takes.
+        If its delay is over by now, the next one may come to the gate before the answer to this, and this one may be judged:
+        ledgers keep the order of calls, and do all of that in one go. Else the next one would come too early by as long as this
+        call takes.
         """
         if not self._agenda.waits_for(url.domain):
             return visit
@@ -85,7 +86,7 @@ class Hand:
 
 
 def _look_at(leaving: "asyncio.Future[None]") -> None:
-    """What went wrong is told to whoever closes the URL; if the worker ends first, nobody needs to hear it."""
+    """What went wrong is told to whoever closes the URL. If it is dropped or the worker ends, nobody needs to hear it."""
     if not leaving.cancelled():
         leaving.exception()
 

@@ -34,7 +34,7 @@ from services.worker.charsets import CODECS, UTF_8, UTF_16
 from services.worker.parse import Parsed
 from services.worker.read import Reading
 
-#: How many links are remembered, and how long ones: some 40 MB at most.
+#: How many links are remembered, and how long ones: some 30 MB of usual ones, and 85 at most.
 PLAIN_KEPT: Final = 81_920
 SPELLED_KEPT: Final = 16_384
 LENGTH_KEPT: Final = 256
@@ -117,7 +117,7 @@ _Verdict = Link | _Refusal
 class _Memory:
     """Verdicts, by site and by a key of that site: so many of them, each site counted as one.
 
-    When there are more, the oldest quarter of each site's are forgotten. What is on every page is soon back.
+    When there are more, the oldest quarter of each site's are forgotten, one at least. What is on every page is soon back.
     """
 
     def __init__(self, most: int) -> None:
@@ -133,7 +133,7 @@ class _Memory:
 
     def keep(self, site: str, key: str, verdict: _Verdict) -> None:
         """A verdict that is not kept yet."""
-        if len(site) + len(key) <= LENGTH_KEPT:
+        if len(site) + len(key) <= LENGTH_KEPT and _length(verdict) <= 2 * LENGTH_KEPT:
             if self._kept >= self._most:
                 self._forget()
             known = self._sites.get(site)
@@ -156,6 +156,12 @@ class _Memory:
 
 
 _NO_VERDICTS: Final[Mapping[str, _Verdict]] = MappingProxyType({})
+
+
+def _length(verdict: _Verdict) -> int:
+    """Of the URL, which is longer than what stands on the page where much of it is percent-encoded."""
+    link = verdict.link if isinstance(verdict, _Refusal) else verdict
+    return 0 if link is None else len(link.url)
 
 
 class LinkReader:

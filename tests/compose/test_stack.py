@@ -158,7 +158,8 @@ def test_workers_come_and_go_in_the_middle(stack: Project) -> None:
     stack.done("up", "--detach", "--no-deps", "--no-recreate", "--scale", "worker=2", "worker")
 
 
-#: What a worker has in hand: a request in each of its slots, and as many pages that came in while the last ones were stored.
+#: What a worker has in hand: a request in each of its slots, and pages that came in while the last ones were stored; on a web as
+#: small as this one seldom more than as many.
 IN_HAND = 16 + 16
 #: That is fetched again: of a worker that died, of both when their leases end because Redis is away for longer, or because a
 #: controller that comes back can't know that they live.

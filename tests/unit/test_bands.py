@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adapters.embedded.verbs import bands
@@ -149,25 +150,33 @@ def test_a_sieve_hardly_ever_takes_a_new_key_for_one_that_was_let_in() -> None:
 
 
 KEYS = st.lists(st.sampled_from([b"a", b"b", b"\0", b"\xff\xfe"]), max_size=3)
+#: What is entered, or which entry is withdrawn: of those there are, the newest first.
 STEPS = st.lists(
-    st.one_of(st.tuples(st.just("enter"), KEYS), st.tuples(st.sampled_from(["withdraw", "file", "tidy"]), st.just([])))
+    st.one_of(
+        st.tuples(st.just("enter"), KEYS),
+        st.tuples(st.just("withdraw"), st.integers(0, 4)),
+        st.tuples(st.sampled_from(["file", "tidy"]), st.none()),
+    )
 )
+FILED = [("enter", [b"b"]), ("enter", [b"b"]), ("file", None)]
 
 
 @given(STEPS)
+@example([*FILED, ("enter", [b"a"]), ("withdraw", 1), ("withdraw", 0), ("enter", [b"a"]), ("tidy", None)])
+@example([*FILED, ("withdraw", 0), ("enter", [b"a"]), ("withdraw", 0), ("enter", [b"a"]), ("tidy", None)])
 @settings(deadline=None)
-def test_it_finds_what_a_plain_index_would(steps: list[tuple[str, list[bytes]]]) -> None:
+def test_it_finds_what_a_plain_index_would(steps: list[tuple[str, Any]]) -> None:
     index, plain, at = Index(":memory:"), dict[int, set[bytes]](), 0
     with pytest.MonkeyPatch.context() as patch, closing(index.sql):
         patch.setattr(bands, "UNFILED_MAX", 2)
-        for step, keys in steps:
+        for step, what in steps:
             match step:
                 case "enter":
                     at += 1
-                    index.enter(at, keys)
-                    plain[at] = set(keys)
+                    index.enter(at, what)
+                    plain[at] = set(what)
                 case "withdraw" if plain:
-                    n = min(plain)
+                    n = sorted(plain)[-1 - what % len(plain)]
                     index.withdraw(n)
                     del plain[n]
                 case "file":

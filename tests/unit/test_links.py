@@ -409,10 +409,13 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         read(page_with("/x", f"/{number}", f"/{number}//y"), at, url=f"http://site{number % 70}.test/")
         assert len(at._plain) == at._plain._kept <= 102  # a site and its first link may be one too many
         assert len(at._spelled) == at._spelled._kept <= 52
-    long = f"/{'x' * 2_000}"
-    assert [link.url for link in read(page_with(long), at).links] == [f"http://site.test{long}"]
+    long, encoded = f"/{'x' * 2_000}", "%E4%B8%AD" * 200  # the second is short where it stands
+    found = read(page_with(long, "/" + "\u4e2d" * 200), at).links
+    assert [link.url for link in found] == [f"http://site.test{long}", f"http://site.test/{encoded}"]
 
     assert all(len(site) + len(key) <= LENGTH_KEPT for site, known in at._plain._sites.items() for key in known)
+    kept = [verdict for memory in (at._plain, at._spelled) for known in memory._sites.values() for verdict in known.values()]
+    assert max(len(verdict.url) for verdict in kept if isinstance(verdict, Link)) <= 2 * LENGTH_KEPT
     assert (PLAIN_KEPT + SPELLED_KEPT) * (2 * LENGTH_KEPT + 320) < 85_000_000  # the objects around a link's texts are of 320 bytes
 
 

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from adapters.embedded.ledger import SqliteLedger, _Busy
 from adapters.embedded.verbs.desk import Desk
 from gossamer.clock import ManualClock
-from gossamer.errors import Fenced, LedgerUnavailable
+from gossamer.errors import Fenced, LedgerUnavailable, SettingsError
 from gossamer.ids import Epoch, UrlId, WorkerId
 from gossamer.messages import Url
 from gossamer.outcomes import CrawlOutcome
@@ -91,6 +92,24 @@ async def test_what_was_answered_is_there_when_the_file_is_opened_again(tmp_path
     assert await again.held(seat) == [url(1)]
     assert (await again.crawl()).rules.max_pages == 7
     await again.close()
+
+
+async def test_a_file_of_another_version_is_left_alone_and_named(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    ours = SqliteLedger(path, ManualClock())
+    await ours.create(Rules())
+    await ours.close()
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("PRAGMA user_version = 0")  # as it was before there were versions
+    content = path.read_bytes()
+
+    again = SqliteLedger(path, ManualClock())
+    for _ in range(2):
+        with pytest.raises(SettingsError, match="another version"):
+            await again.resume(Rules())
+    await again.close()
+
+    assert path.read_bytes() == content
 
 
 async def test_another_process_may_stop_the_crawl(ledger: SqliteLedger, tmp_path: Path) -> None:

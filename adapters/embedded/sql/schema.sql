@@ -1,5 +1,5 @@
 -- The ledger of one crawl. States are those of gossamer/states.py: 0 WAITING, 1 PARKED, 2 ROUTED, 3 FETCHING, 4 CLOSED.
--- In one transaction: otherwise each table and index would be made durable alone. Where all are there already, nothing is locked.
+-- In one transaction: otherwise each table and index would be made durable alone. Two processes may do it at the same time.
 BEGIN;
 
 -- The crawl itself: one row, a document (verbs/desk.py, Crawl), rewritten with each group that changes it.
@@ -163,5 +163,7 @@ CREATE TABLE IF NOT EXISTS refusal (
     url    TEXT NOT NULL,
     UNIQUE (reason, url)                    -- what a site has on every page would drive the rest out
 );
+
+PRAGMA user_version = 1;                    -- SCHEMA in ledger.py
 
 COMMIT;

@@ -3,7 +3,8 @@
 The whole of a page is a band as well, the widest: of those that share it one is enough. Bands are hashes, so each lies on another
 leaf of the index, and nine leaves a page would be half of all that the ledger writes. Thousands of entries at once touch each leaf
 once. Nothing can be lost: a page's bands stand in its content entry as well, and up to which of these the index goes is noted. Most
-bands are new, and a sieve in memory says so of nearly all of them: so the index is hardly ever asked in vain.
+bands are new, and a sieve in memory says so of nearly all of them: so the index is hardly ever asked in vain, but for a crawl that
+was resumed, of whose bands no sieve was kept.
 
 Knows: the tables `band` and `filed`, and those columns of `content`. Must not know: what makes pages alike.
 """
@@ -74,7 +75,10 @@ class Bands:
         self._filed = Sieve() if connection.execute("SELECT 1 FROM band").fetchone() is None else None
 
     def tidy(self) -> None:
-        """Everything is to be read from the file again. Not what was filed: more in the sieve than in the file does no harm."""
+        """Everything is to be read from the file again. Not what was filed: more in the sieve than in the file does no harm.
+
+        Nor is there ever less: only the process that crawls files, and a file has one of these.
+        """
         self._place, self._unfiled, self._pages = None, None, 0
 
     def enter(self, n: int, keys: Iterable[bytes]) -> str:
@@ -90,12 +94,12 @@ class Bands:
         """What `enter` gave for it, of a page whose content entry was at this place, and is gone already."""
         if place <= self._filed_to():
             self._sql.execute("DELETE FROM band WHERE n = ? AND key IN (SELECT value FROM json_each(?))", (n, entered))
-            self._sql.execute(_FREE)
-            self._place = None
         elif self._unfiled is not None:  # else it will be read without this one
             self._pages -= 1
             for key in _decode(entered):
                 self._unfiled[key].remove(n)
+        self._sql.execute(_FREE)  # also of one that was not filed: the last that was may have gone before it
+        self._place = None
 
     def sharing(self, keys: Sequence[bytes], most: int) -> list[int]:
         """Pages that share the most bands with these keys; of those that share as many, the newest first."""

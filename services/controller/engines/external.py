@@ -24,6 +24,7 @@ from services.controller.engines import CUT_S, Ended, Snapshot, Stop, beginning
 from services.controller.engines.elsewhere import Elsewhere
 from services.controller.engines.oversight import Oversight
 from services.controller.engines.processes import Crew
+from services.role.garbage import keep_all
 
 log = logging.getLogger("gossamer.engine")
 
@@ -93,6 +94,7 @@ class ExternalEngine:
             await self._ports.close()
 
     async def _run(self, watch: Callable[[Snapshot], None], stop: Stop) -> CrawlRecord:
+        keep_all()
         await self._oversight.begin(stop)
         try:
             async with asyncio.TaskGroup() as tasks:
