@@ -379,7 +379,7 @@ def _lay_out(connection: sqlite3.Connection) -> None:
     if not tables:
         connection.executescript(files("adapters.embedded").joinpath("sql/schema.sql").read_text())
     elif version != SCHEMA:
-        raise SettingsError("the crawl's ledger was begun by another version of Gossamer, which alone can go on with it; start anew")
+        raise SettingsError("the crawl's ledger was begun by another version of Gossamer, which alone goes on with it; start anew")
 
 
 def _as_unavailable(error: BaseException) -> BaseException:
